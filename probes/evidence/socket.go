@@ -1,0 +1,76 @@
+package evidence
+
+// Sockets are the listeners and connections of the tree, read in the target's
+// own network namespace.
+type Sockets struct {
+	NetNS string `json:"net_ns,omitempty"`
+	// SameNetNS: whyhang is in that namespace itself; nil when not known.
+	SameNetNS   *bool        `json:"same_net_ns,omitempty"`
+	Listeners   []Listener   `json:"listeners,omitempty"`
+	Connections []Connection `json:"connections,omitempty"`
+	// OwnersKnown: the descriptors of every process of the tree were readable,
+	// so that a socket without an owner in the tree really has none.
+	OwnersKnown bool `json:"owners_known"`
+}
+
+// Owner says how sure it is that a socket belongs to the tree.
+type Owner string
+
+// How a listener was matched to the tree.
+const (
+	OwnerDescriptor Owner = "descriptor" // a process of the tree holds it open
+	OwnerUser       Owner = "user"       // same user and the port of the command line; descriptors not readable
+	OwnerOther      Owner = "other"      // somebody else holds it
+	OwnerUnknown    Owner = "unknown"
+)
+
+// Listener is a listening socket: one of the tree's, or somebody else's on the
+// port that the tree was told to use.
+type Listener struct {
+	// Network is "tcp", "tcp6" or "unix".
+	Network string `json:"network"`
+	// Address is host:port, or the path of a unix socket.
+	Address string `json:"address"`
+	Port    int    `json:"port,omitempty"`
+	Inode   uint64 `json:"inode"`
+	UID     int    `json:"uid"`
+	Owner   Owner  `json:"owner"`
+	PID     int    `json:"pid,omitempty"`
+	// PIDName is the comm of PID when it is not one of the tree's.
+	PIDName string `json:"pid_name,omitempty"`
+	// AcceptQueue is the number of connections that nobody has accepted yet
+	// (rx_queue of a socket in state LISTEN).
+	AcceptQueue int `json:"accept_queue"`
+}
+
+// Connection is an established or half-open TCP connection of the tree.
+type Connection struct {
+	Network string `json:"network"`
+	Local   string `json:"local"`
+	Remote  string `json:"remote"`
+	// State is the name of the TCP state: ESTABLISHED, SYN_SENT, CLOSE_WAIT …
+	State string `json:"state"`
+	Inode uint64 `json:"inode"`
+	// PID is the process of the tree that holds it; 0: nobody has accepted it.
+	PID int `json:"pid,omitempty"`
+	// RxQueueBytes were received and not read; TxQueueBytes sent and not
+	// acknowledged.
+	RxQueueBytes int `json:"rx_queue_bytes"`
+	TxQueueBytes int `json:"tx_queue_bytes"`
+	// Inbound: the local end is one of the tree's listeners.
+	Inbound bool `json:"inbound,omitempty"`
+	// Retransmits counts unanswered attempts.
+	Retransmits int `json:"retransmits,omitempty"`
+}
+
+// SocketFrame is what moves of the sockets.
+type SocketFrame struct {
+	// AcceptQueues are the accept queues by listener inode.
+	AcceptQueues map[string]int `json:"accept_queues,omitempty"`
+	// Inbound counts established connections to the tree's listeners, whyhang's
+	// own not among them.
+	Inbound int `json:"inbound"`
+	// RxQueueBytes is the sum over all connections of the tree.
+	RxQueueBytes int `json:"rx_queue_bytes"`
+	TxQueueBytes int `json:"tx_queue_bytes"`
+}

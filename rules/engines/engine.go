@@ -1,0 +1,81 @@
+package engines
+
+import (
+	"time"
+
+	"github.com/whyhang/whyhang/probes/evidence"
+)
+
+// Engine is all that whyhang knows of one inference engine.
+type Engine struct {
+	// ID is the name in reports ("sglang"), Name the one the engine uses for
+	// itself ("SGLang").
+	ID   string
+	Name string
+	// Role tells which part of the engine a process is; false if it is no
+	// process of this engine, as far as argv, title and libraries show.
+	Role func(p *evidence.Process) (Role, bool)
+	// Signatures are the engine's known log lines, Format how its lines begin.
+	Signatures []evidence.Signature
+	Formats    []evidence.LineFormat
+	// Flags are the names of the options whyhang reads from the command line.
+	Flags Flags
+	// Heads are the processes that must live for the server to serve, derived
+	// from the command line; nil when the number cannot be known from it.
+	Heads func(c CommandLine) []Head
+	// Distortions are flags and variables that make a benchmark mislead.
+	Distortions []Distortion
+	// Env are the environment variables worth reading, beyond those of
+	// Distortions. A trailing * stands for any ending.
+	Env []string
+	// Silence is how long the log may be silent in a phase of a healthy start.
+	Silence map[evidence.Phase]time.Duration
+	// ListensEarly: the port is open before the model is loaded.
+	ListensEarly bool
+}
+
+// Role is the part a process plays in an engine.
+type Role struct {
+	// Name is "api-server", "scheduler", "worker", "engine-core",
+	// "detokenizer", "data-parallel-controller", "router" or "helper".
+	Name string
+	// Rank is the rank as the engine writes it ("TP0"), "" for none.
+	Rank string
+	// Head: the server cannot serve without this process.
+	Head bool
+}
+
+// Head is a process the engine is expected to have.
+type Head struct {
+	Role  string
+	Count int
+	// Because names the flags that the number comes from.
+	Because string
+}
+
+// Flags are the spellings of the options that whyhang reads. The first that is
+// present wins.
+type Flags struct {
+	Model, ServedName, Host, Port, APIKey []string
+	// DefaultPort is the port without the flag.
+	DefaultPort int
+	DefaultHost string
+	// ModelIsPositional: the first word after one of these subcommands is the
+	// model ("serve").
+	ModelIsPositional []string
+	// Env maps an option's first spelling to a variable that sets it as well.
+	Env map[string]string
+}
+
+// Distortion is something on the command line or in the environment that makes
+// benchmark numbers mislead.
+type Distortion struct {
+	// Flag is an option, with its value when only that value distorts
+	// ("--log-level debug"); Env a variable, likewise ("NCCL_DEBUG=INFO").
+	// Exactly one of the two is set. A value may list alternatives with |.
+	Flag string
+	Env  string
+	// Says is what it does; Effect how much it costs, where known.
+	Says   string
+	Effect string
+}
