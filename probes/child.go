@@ -29,7 +29,7 @@ type Child struct {
 	in       io.WriteCloser
 	messages chan message
 	exited   chan struct{}
-	stderr   *tailBuffer
+	stderr   *headBuffer
 
 	mu      sync.Mutex // one question at a time
 	stage   string
@@ -83,7 +83,7 @@ func StartChild(name string) (*Child, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find own executable: %w", err)
 	}
-	c := &Child{messages: make(chan message), exited: make(chan struct{}), stderr: &tailBuffer{}}
+	c := &Child{messages: make(chan message), exited: make(chan struct{}), stderr: &headBuffer{}}
 	c.cmd = exec.Command(self, childArgument, name)
 	// Test binaries choose what to be by argv[0].
 	c.cmd.Args[0] = os.Args[0]
@@ -235,28 +235,25 @@ func whereIs(pid int) (state, wchan string) {
 	return state, wchan
 }
 
-// tailBuffer keeps the last 4 KiB written to it.
-type tailBuffer struct {
+// headBuffer keeps the first 4 KiB written to it: libraries and the Go runtime
+// say the reason first and a stack after it.
+type headBuffer struct {
 	mu sync.Mutex
 	b  []byte
 }
 
-func (t *tailBuffer) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, p...)
-	if over := len(t.b) - 4096; over > 0 {
-		t.b = append(t.b[:0], t.b[over:]...)
-	}
+func (h *headBuffer) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.b = append(h.b, p[:min(len(p), 4096-len(h.b))]...)
 	return len(p), nil
 }
 
-// line is the first line that says anything: libraries and the Go runtime put
-// the reason there and a stack below it.
-func (t *tailBuffer) line() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for l := range strings.Lines(string(t.b)) {
+// line is the first line that says anything.
+func (h *headBuffer) line() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for l := range strings.Lines(string(h.b)) {
 		if l = strings.TrimSpace(l); l != "" {
 			return l
 		}

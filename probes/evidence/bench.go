@@ -19,7 +19,9 @@ type Bench struct {
 }
 
 // SingleStream are the numbers of one stream at a time. Milliseconds where the
-// name says _ms; arrays and Duration in seconds; throughput per second.
+// name says _ms; arrays and Duration in seconds; throughput per second. Errors
+// has one entry for every stream, empty for a completed one; the other arrays
+// hold the completed streams only, in order.
 type SingleStream struct {
 	NumPrompts           int       `json:"num_prompts"`
 	MaxConcurrency       int       `json:"max_concurrency"`
@@ -57,12 +59,16 @@ type SingleStream struct {
 	Errors               []string  `json:"errors"`
 	// NumEarlyStopped counts streams that ended before their token limit.
 	NumEarlyStopped int `json:"num_early_stopped"`
+	// CutTokS is the decode rate of a stream that the budget or the operator
+	// cut off; it counts in no mean.
+	CutTokS *float64 `json:"cut_off_tok_per_s,omitempty"`
 	// ServerTokS is the mean of the server's own decode rates, if it gives any.
 	ServerTokS *float64 `json:"server_tok_per_s,omitempty"`
 }
 
 // Estimate is a mean with its spread: sample standard deviation (n-1), and the
-// 95 % confidence interval by Student's t.
+// 95 % confidence interval by Student's t. With N below 2 only Mean is known,
+// with N 0 nothing.
 type Estimate struct {
 	Mean      float64 `json:"mean"`
 	Std       float64 `json:"std"`

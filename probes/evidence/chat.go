@@ -7,9 +7,11 @@ type Exchange struct {
 	MaxTokens int    `json:"max_tokens"`
 	// HTTPStatus is 0 when no answer line came.
 	HTTPStatus int `json:"http_status"`
-	// ErrorType is empty or one of connect_refused connect_timeout tls
-	// http_4xx http_5xx headers_timeout ttft_timeout stall stream_error
-	// truncated no_tokens bad_json aborted_by_server request_timeout.
+	// ErrorType is empty or one of connect_refused connect_timeout
+	// connect_failed tls closed bad_http http_3xx http_4xx http_5xx
+	// headers_timeout ttft_timeout stall stream_error truncated no_tokens
+	// bad_json not_openai too_long aborted_by_server request_timeout
+	// interrupted. They are explained in probes/chat/failure.go.
 	ErrorType string `json:"error_type,omitempty"`
 	Error     string `json:"error,omitempty"`
 	// Content and Reasoning are the text, cut to 2,000 bytes; Reasoning came
@@ -18,6 +20,8 @@ type Exchange struct {
 	Reasoning      string `json:"reasoning,omitempty"`
 	ReasoningField string `json:"reasoning_field,omitempty"`
 	FinishReason   string `json:"finish_reason,omitempty"`
+	// MatchedStop is what SGLang says ended the answer, such as "NaN happened".
+	MatchedStop string `json:"matched_stop,omitempty"`
 	// Times from just before the POST: connected, headers, first and last text
 	// (content or reasoning; a role-only chunk does not count), end.
 	ConnectMS float64 `json:"connect_ms,omitempty"`
@@ -33,7 +37,15 @@ type Exchange struct {
 	CachedTokens     *int   `json:"cached_tokens,omitempty"`
 	Chunks           int    `json:"chunks,omitempty"`
 	TokenCountSource string `json:"token_count_source,omitempty"`
-	// GapsMS are the times between chunks with text.
+	// FirstTokens and LastTokens are the server's own count at the first and
+	// the last chunk with text; 0 unless TokenCountSource is
+	// "usage_continuous".
+	FirstTokens int `json:"first_tokens,omitempty"`
+	LastTokens  int `json:"last_tokens,omitempty"`
+	// KeepAlives counts comment lines of the stream: the connection lives, the
+	// model says nothing.
+	KeepAlives int `json:"keep_alives,omitempty"`
+	// GapsMS are the times between chunks with text, the first 4,096 of them.
 	GapsMS []float64 `json:"gaps_ms,omitempty"`
 	// ServerTokS is the server's own decode rate (llama.cpp
 	// timings.predicted_per_second), where it gives one.

@@ -23,6 +23,8 @@ type ProcessFrame struct {
 	// State is the letter of /proc/PID/stat; "" when the process has vanished.
 	State       string `json:"state"`
 	ThreadCount int    `json:"thread_count"`
+	// WaitStatus is the wait status of a zombie, where it may be read.
+	WaitStatus *int `json:"wait_status,omitempty"`
 	// CPU time of the whole thread group, in milliseconds (stat fields 14, 15;
 	// 16, 17 for children that were waited for). Resolution 10 ms.
 	UserMS        uint64 `json:"user_ms"`

@@ -28,8 +28,12 @@ type GPUDevice struct {
 
 // GPUFrame is what moves of one GPU.
 type GPUFrame struct {
-	Index           int     `json:"index"`
-	MemoryUsedBytes *uint64 `json:"memory_used_bytes,omitempty"`
+	Index int `json:"index"`
+	// MemoryUsedBytes is what was allocated. Where MemoryReservedBytes is nil
+	// (a driver without nvmlDeviceGetMemoryInfo_v2) it includes what the driver
+	// keeps for itself, else MemoryReservedBytes is that part.
+	MemoryUsedBytes     *uint64 `json:"memory_used_bytes,omitempty"`
+	MemoryReservedBytes *uint64 `json:"memory_reserved_bytes,omitempty"`
 	// UtilPercent: a kernel was resident during that share of the driver's
 	// last sample period. It does not mean work.
 	UtilPercent       *int     `json:"util_percent,omitempty"`

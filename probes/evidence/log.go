@@ -139,6 +139,8 @@ type LogFrame struct {
 	// other numbers.
 	NewLines   int64 `json:"new_lines"`
 	NewContent int64 `json:"new_content"`
+	// Activity counts new lines about requests being served.
+	Activity int64 `json:"activity,omitempty"`
 	// Bar is the last piece of a progress bar that has no newline yet.
 	Bar string `json:"bar,omitempty"`
 }

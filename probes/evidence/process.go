@@ -23,6 +23,10 @@ type Process struct {
 	UID  int      `json:"uid"`
 	// State is the state letter at discovery: R S D T t Z X I.
 	State string `json:"state"`
+	// LeaderExited: the first thread has ended and others live. State here and
+	// in frames, descriptors and memory are then those of a living thread, as
+	// /proc/PID itself shows an empty zombie.
+	LeaderExited bool `json:"leader_exited,omitempty"`
 	// WaitStatus is set for a zombie whose status may be read.
 	WaitStatus *int `json:"wait_status,omitempty"`
 	// TracerPID is who traces the process, 0 for nobody; TracerName its comm.
@@ -85,6 +89,9 @@ type Weights struct {
 
 // WeightFile is one shard.
 type WeightFile struct {
-	Path      string `json:"path"`
+	Path string `json:"path"`
+	// RealPath is the path behind symbolic links, as /proc shows the file when
+	// it is mapped or open; absent if it is Path.
+	RealPath  string `json:"real_path,omitempty"`
 	SizeBytes uint64 `json:"size_bytes"`
 }

@@ -3,6 +3,8 @@ package evidence
 // Sockets are the listeners and connections of the tree, read in the target's
 // own network namespace.
 type Sockets struct {
+	// PID is the process whose /proc/PID/net was read.
+	PID   int    `json:"pid,omitempty"`
 	NetNS string `json:"net_ns,omitempty"`
 	// SameNetNS: whyhang is in that namespace itself; nil when not known.
 	SameNetNS   *bool        `json:"same_net_ns,omitempty"`
@@ -51,7 +53,8 @@ type Connection struct {
 	// State is the name of the TCP state: ESTABLISHED, SYN_SENT, CLOSE_WAIT …
 	State string `json:"state"`
 	Inode uint64 `json:"inode"`
-	// PID is the process of the tree that holds it; 0: nobody has accepted it.
+	// PID is the process of the tree that holds it. 0 with Inode 0: nobody has
+	// accepted it; 0 with an Inode: its holder is not known.
 	PID int `json:"pid,omitempty"`
 	// RxQueueBytes were received and not read; TxQueueBytes sent and not
 	// acknowledged.
@@ -65,12 +68,14 @@ type Connection struct {
 
 // SocketFrame is what moves of the sockets.
 type SocketFrame struct {
-	// AcceptQueues are the accept queues by listener inode.
+	// AcceptQueues are the accept queues by listener inode, whyhang's own
+	// connections not counted.
 	AcceptQueues map[string]int `json:"accept_queues,omitempty"`
 	// Inbound counts established connections to the tree's listeners, whyhang's
 	// own not among them.
 	Inbound int `json:"inbound"`
-	// RxQueueBytes is the sum over all connections of the tree.
+	// RxQueueBytes is the sum over all connections of the tree that the first
+	// look knew or that its listeners have, whyhang's own not among them.
 	RxQueueBytes int `json:"rx_queue_bytes"`
 	TxQueueBytes int `json:"tx_queue_bytes"`
 }

@@ -33,6 +33,10 @@ type ThreadLook struct {
 
 // Futex is a wait on a futex word and what stands around the word.
 type Futex struct {
+	// Call is the system call: "futex", "futex_wait" (Op holds its flags,
+	// Command is 9) or "futex_waitv" (Addr is its array of words; Op, Command,
+	// Private and Val say nothing).
+	Call string `json:"call"`
 	// Addr is the word's address in the target, as "0x7f…".
 	Addr string `json:"addr"`
 	// Op is the raw operation (futex(2)); Command the operation without its
