@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -79,6 +80,11 @@ func (e *CrashError) Error() string {
 // ChildMain. The child lives until Close, until it is left behind by Call, or
 // until the parent ends, whichever is first.
 func StartChild(name string) (*Child, error) {
+	if os.Getenv(childMark) != "" {
+		// A test binary without ChildMain in its TestMain would run its tests
+		// again in the child, and those start children.
+		return nil, errors.New("a child of whyhang starts no children: does TestMain call probes.ChildMain?")
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find own executable: %w", err)
@@ -88,6 +94,7 @@ func StartChild(name string) (*Child, error) {
 	// Test binaries choose what to be by argv[0].
 	c.cmd.Args[0] = os.Args[0]
 	c.cmd.Stderr = c.stderr
+	c.cmd.Env = append(os.Environ(), childMark+"=1")
 	c.cmd.WaitDelay = time.Second
 	// Out of the terminal's process group: Ctrl-C is the parent's to handle.
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -221,18 +228,39 @@ func (c *Child) Close() {
 	}
 }
 
-// whereIs reads the state letter and the wait channel of one of our children.
+// whereIs reads where one of our children hangs: the state letter and the wait
+// channel of the thread that says most. One in D state does; else one that
+// waits for something other than work.
 func whereIs(pid int) (state, wchan string) {
-	dir := "/proc/" + strconv.Itoa(pid)
-	if b, err := os.ReadFile(dir + "/stat"); err == nil {
-		if i := strings.LastIndexByte(string(b), ')'); i >= 0 && i+2 < len(b) {
-			state = string(b[i+2])
+	tasks, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*")
+	for _, dir := range tasks {
+		s, w := "", ""
+		if b, err := os.ReadFile(dir + "/stat"); err == nil {
+			if i := strings.LastIndexByte(string(b), ')'); i >= 0 && i+2 < len(b) {
+				s = string(b[i+2])
+			}
+		}
+		if b, err := os.ReadFile(dir + "/wchan"); err == nil && string(b) != "0" {
+			w = string(b)
+		}
+		if s == "D" {
+			return s, w
+		}
+		if state == "" || waitsForWork(wchan) && !waitsForWork(w) {
+			state, wchan = s, w
 		}
 	}
-	if b, err := os.ReadFile(dir + "/wchan"); err == nil && string(b) != "0" {
-		wchan = string(b)
-	}
 	return state, wchan
+}
+
+// waitsForWork tells a Go runtime's idle threads from one that hangs.
+func waitsForWork(wchan string) bool {
+	for _, idle := range []string{"futex_", "do_epoll_wait", "ep_poll", "anon_pipe_read", "pipe_read"} {
+		if strings.HasPrefix(wchan, idle) {
+			return true
+		}
+	}
+	return wchan == ""
 }
 
 // headBuffer keeps the first 4 KiB written to it: libraries and the Go runtime

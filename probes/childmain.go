@@ -7,12 +7,16 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"syscall"
 )
 
 // childArgument is the hidden first argument that makes an executable be one
 // of its own children.
 const childArgument = "__probe"
+
+// childMark is the environment variable that marks a child.
+const childMark = "WHYHANG_CHILD"
 
 // answerFD is the descriptor a child answers on.
 const answerFD = 3
@@ -30,6 +34,9 @@ func ChildMain(handlers map[string]func() Handler) {
 	if len(os.Args) != 3 || os.Args[1] != childArgument {
 		return
 	}
+	// The main thread is the one that /proc shows as the process: what hangs
+	// should hang there.
+	runtime.LockOSThread()
 	start, ok := handlers[os.Args[2]]
 	if !ok {
 		fmt.Fprintf(os.Stderr, "no child called %q\n", os.Args[2])

@@ -8,8 +8,11 @@ type Frame struct {
 	At time.Time `json:"at"`
 	// SinceMS is the time since the first frame by the monotonic clock; rates
 	// come from it, as the wall clock may step.
-	SinceMS   float64        `json:"since_ms"`
-	TookMS    float64        `json:"took_ms"`
+	SinceMS float64 `json:"since_ms"`
+	TookMS  float64 `json:"took_ms"`
+	// During is "check" for a look taken while whyhang itself had a request in
+	// flight: what moves then may be whyhang's own doing.
+	During    string         `json:"during,omitempty"`
 	Processes []ProcessFrame `json:"processes,omitempty"`
 	GPUs      []GPUFrame     `json:"gpus,omitempty"`
 	Sockets   *SocketFrame   `json:"sockets,omitempty"`

@@ -41,7 +41,7 @@ type Process struct {
 	Cgroup    string `json:"cgroup,omitempty"`
 	Container string `json:"container,omitempty"`
 	// Env holds the variables that engines and rules ask for (see
-	// process.Options.Env), redacted. Absent: not readable or not set; Unread
+	// process.TreeOptions.Env), redacted. Absent: not readable or not set; Unread
 	// tells the two apart.
 	Env map[string]string `json:"env,omitempty"`
 	// Libraries are the base names of mapped shared objects that tell an

@@ -90,6 +90,9 @@ const (
 type Target struct {
 	// PID is the process (thread group) that is diagnosed.
 	PID int `json:"pid"`
+	// AskedPID is set when the number asked for was one of the server's workers:
+	// PID is then the server's root process.
+	AskedPID int `json:"asked_pid,omitempty"`
 	// AskedTID is set when the number asked for was the ID of one of the
 	// process's threads and not of the process.
 	AskedTID int         `json:"asked_tid,omitempty"`

@@ -1,0 +1,88 @@
+package process
+
+import (
+	"context"
+	"testing"
+
+	"github.com/whyhang/whyhang/probes/evidence"
+)
+
+// One pass of evidence: every thread of every process, then the lock words.
+func pass(b *testing.B, r *Reader, procs []evidence.Process, threads int) {
+	b.Helper()
+	ctx := context.Background()
+	seen := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		frames, _ := r.Look(ctx, procs, LookOptions{Threads: true})
+		look, run := r.Waits(ctx, procs)
+		if run.Status != evidence.OK {
+			b.Fatalf("%+v", run)
+		}
+		seen = 0
+		for _, f := range frames {
+			seen += len(f.Threads)
+		}
+		if seen != threads || len(look.Waits) == 0 {
+			b.Fatalf("%d threads and %d waits, want %d threads", seen, len(look.Waits), threads)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(threads), "us/thread")
+}
+
+// Eight ranks of 131 threads each, as tensor parallelism on eight GPUs has.
+func BenchmarkPass8x131(b *testing.B) {
+	r := reader(b)
+	var procs []evidence.Process
+	for range 8 {
+		procs = append(procs, treeOf(b, r, start(b, "abba", "128").PID)...)
+	}
+	pass(b, r, procs, 8*131)
+}
+
+func BenchmarkPass5000(b *testing.B) {
+	r := reader(b)
+	procs := treeOf(b, r, start(b, "abba", "4997").PID)
+	pass(b, r, procs, 5000)
+}
+
+// Look alone, on 5,000 threads.
+func BenchmarkLook5000(b *testing.B) {
+	r := reader(b)
+	procs := treeOf(b, r, start(b, "abba", "4997").PID)
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Look(context.Background(), procs, LookOptions{Threads: true})
+	}
+}
+
+// A frame of counters alone, as it is taken several times a second.
+func BenchmarkCounters8x131(b *testing.B) {
+	r := reader(b)
+	var procs []evidence.Process
+	for range 8 {
+		procs = append(procs, treeOf(b, r, start(b, "abba", "128").PID)...)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Look(context.Background(), procs, LookOptions{})
+	}
+}
+
+func BenchmarkTree(b *testing.B) {
+	r := reader(b)
+	pid := start(b, "abba").PID
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Tree(context.Background(), pid, TreeOptions{})
+	}
+}
+
+func BenchmarkRefresh(b *testing.B) {
+	r := reader(b)
+	procs := treeOf(b, r, start(b, "abba").PID)
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Refresh(context.Background(), procs, TreeOptions{})
+	}
+}

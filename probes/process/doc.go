@@ -1,0 +1,19 @@
+// Package process reads what /proc shows of a server's processes: who is in
+// the tree, what each thread does, which counters move, how far the weight
+// files have come, and which locks threads sleep on.
+//
+//	find.go, tree.go, describe.go   who is there, and what does not move of it
+//	look.go, threads.go             one pass over what moves
+//	waits.go, words.go, mutex.go    lock words, read between two looks
+//	files.go, fileschild.go         the target's file systems, in a child
+//	each.go                         deadlines, one process at a time
+//
+// The package only observes. It may not judge, trace, signal (but for the
+// harmless signal 0 that tells a hidden process from none) or write to the
+// target. It may not touch the target's file systems from whyhang's own
+// process: a dead mount would keep whyhang from ending. It reads memory of the
+// target only where no page can come from such a file system (memory.go).
+//
+// Every reader of kernel text has a parser of its own that takes hostile
+// bytes: thread names, paths and titles belong to the target.
+package process
