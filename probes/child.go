@@ -128,14 +128,37 @@ func StartChild(name string) (*Child, error) {
 func (c *Child) receive(r io.ReadCloser) {
 	defer close(c.messages)
 	defer r.Close()
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 0, 64<<10), maxAnswer)
-	for lines.Scan() {
+	// Not a bufio.Scanner: it searches a long line from its start again after
+	// every read.
+	lines := bufio.NewReaderSize(r, 64<<10)
+	for {
+		line, err := readLine(lines, maxAnswer)
+		if errors.Is(err, bufio.ErrTooLong) {
+			_ = c.cmd.Process.Kill()
+		}
+		if err != nil {
+			return
+		}
 		var m message
-		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
+		if err := json.Unmarshal(line, &m); err != nil {
 			m = message{Error: "unreadable answer: " + err.Error()}
 		}
 		c.messages <- m
+	}
+}
+
+// readLine reads a line of at most limit bytes.
+func readLine(r *bufio.Reader, limit int) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(line)+len(part) > limit {
+			return nil, bufio.ErrTooLong
+		}
+		line = append(line, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/whyhang/whyhang/probes/evidence"
+	"github.com/whyhang/whyhang/probes/process/scenario"
 )
 
 // readAsUser makes the test binary a reader of the process whose PID it holds.
@@ -60,7 +61,11 @@ func testBinary(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := filepath.Join(buildDir, "process.test")
+	dir, err := scenario.Dir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(dir, "process.test")
 	if _, err := os.Stat(out); err == nil {
 		return out
 	}
@@ -107,8 +112,8 @@ func TestOrdinaryUserOwnProcess(t *testing.T) {
 	if !isRoot() {
 		t.Skip("needs root to become another user; the other tests cover an ordinary user's own processes")
 	}
-	abba := build(t, "abba")
-	s := startAs(t, nobody, exec.Command(abba, "3"))
+	abba := scenario.Build(t, "abba")
+	s := scenario.StartCmd(t, nobody, exec.Command(abba, "3"))
 	v := readAs(t, nobody, s.PID)
 	if v.UID != 65534 || v.Target.State != evidence.TargetAlive || len(v.Procs) != 1 {
 		t.Fatalf("as %d: %+v, %d processes", v.UID, v.Target, len(v.Procs))
@@ -129,7 +134,7 @@ func TestOrdinaryUserForeignProcess(t *testing.T) {
 	if !isRoot() {
 		t.Skip("needs root to have a process of another user")
 	}
-	s := start(t, "abba", "3")
+	s := scenario.Start(t, "abba", "3")
 	v := readAs(t, nobody, s.PID)
 	if v.Target.State != evidence.TargetAlive || len(v.Procs) != 1 {
 		t.Fatalf("%+v, %d processes", v.Target, len(v.Procs))
@@ -185,7 +190,7 @@ func TestHiddenProcess(t *testing.T) {
 			t.Skip("no " + tool)
 		}
 	}
-	s := start(t, "relock")
+	s := scenario.Start(t, "relock")
 	v := readAs(t, nil, s.PID, "unshare", "--mount", "sh", "-c",
 		`mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"`, "sh")
 	if v.UID != 65534 || v.Target.State != evidence.TargetHidden || len(v.Procs) != 0 {

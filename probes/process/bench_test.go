@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/whyhang/whyhang/probes/evidence"
+	"github.com/whyhang/whyhang/probes/process/scenario"
 )
 
 // One pass of evidence: every thread of every process, then the lock words.
@@ -35,21 +36,21 @@ func BenchmarkPass8x131(b *testing.B) {
 	r := reader(b)
 	var procs []evidence.Process
 	for range 8 {
-		procs = append(procs, treeOf(b, r, start(b, "abba", "128").PID)...)
+		procs = append(procs, treeOf(b, r, scenario.Start(b, "abba", "128").PID)...)
 	}
 	pass(b, r, procs, 8*131)
 }
 
 func BenchmarkPass5000(b *testing.B) {
 	r := reader(b)
-	procs := treeOf(b, r, start(b, "abba", "4997").PID)
+	procs := treeOf(b, r, scenario.Start(b, "abba", "4997").PID)
 	pass(b, r, procs, 5000)
 }
 
 // Look alone, on 5,000 threads.
 func BenchmarkLook5000(b *testing.B) {
 	r := reader(b)
-	procs := treeOf(b, r, start(b, "abba", "4997").PID)
+	procs := treeOf(b, r, scenario.Start(b, "abba", "4997").PID)
 	b.ReportAllocs()
 	for b.Loop() {
 		r.Look(context.Background(), procs, LookOptions{Threads: true})
@@ -61,7 +62,7 @@ func BenchmarkCounters8x131(b *testing.B) {
 	r := reader(b)
 	var procs []evidence.Process
 	for range 8 {
-		procs = append(procs, treeOf(b, r, start(b, "abba", "128").PID)...)
+		procs = append(procs, treeOf(b, r, scenario.Start(b, "abba", "128").PID)...)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -71,7 +72,7 @@ func BenchmarkCounters8x131(b *testing.B) {
 
 func BenchmarkTree(b *testing.B) {
 	r := reader(b)
-	pid := start(b, "abba").PID
+	pid := scenario.Start(b, "abba").PID
 	b.ReportAllocs()
 	for b.Loop() {
 		r.Tree(context.Background(), pid, TreeOptions{})
@@ -80,7 +81,7 @@ func BenchmarkTree(b *testing.B) {
 
 func BenchmarkRefresh(b *testing.B) {
 	r := reader(b)
-	procs := treeOf(b, r, start(b, "abba").PID)
+	procs := treeOf(b, r, scenario.Start(b, "abba").PID)
 	b.ReportAllocs()
 	for b.Loop() {
 		r.Refresh(context.Background(), procs, TreeOptions{})

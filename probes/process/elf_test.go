@@ -11,10 +11,12 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/whyhang/whyhang/probes/process/scenario"
 )
 
 func TestReadSymbols(t *testing.T) {
-	f, err := os.Open(build(t, "abba"))
+	f, err := os.Open(scenario.Build(t, "abba"))
 	if err != nil {
 		t.Fatal(err)
 	}

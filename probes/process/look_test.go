@@ -13,11 +13,12 @@ import (
 	"time"
 
 	"github.com/whyhang/whyhang/probes/evidence"
+	"github.com/whyhang/whyhang/probes/process/scenario"
 )
 
 func TestLookAtThreads(t *testing.T) {
 	r := reader(t)
-	s := start(t, "abba", "10")
+	s := scenario.Start(t, "abba", "10")
 	frames, run := r.Look(context.Background(), treeOf(t, r, s.PID), LookOptions{Threads: true})
 	if run.Name != evidence.ProbeThreads || run.Status != evidence.OK || len(frames) != 1 {
 		t.Fatalf("%+v, %d frames", run, len(frames))
@@ -103,7 +104,7 @@ func TestWeightFiles(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			path := bigFile(t, tc.name, tc.size)
 			r := reader(t)
-			s := start(t, "holds_file", path, strconv.Itoa(tc.touch), strconv.Itoa(tc.read))
+			s := scenario.Start(t, "holds_file", path, strconv.Itoa(tc.touch), strconv.Itoa(tc.read))
 			procs := treeOf(t, r, s.PID)
 			frames, _ := r.Look(context.Background(), procs, LookOptions{})
 			if !tc.weights {
@@ -141,11 +142,11 @@ func TestProcessEndsDuringPass(t *testing.T) {
 	ctx := context.Background()
 	seenGone := 0
 	for round := range 30 {
-		s := start(t, "abba", "60")
+		s := scenario.Start(t, "abba", "60")
 		procs := treeOf(t, r, s.PID)
 		go func() {
 			time.Sleep(time.Duration(round) * 200 * time.Microsecond)
-			s.cmd.Process.Kill()
+			s.Cmd.Process.Kill()
 		}()
 		for {
 			frames, _ := r.Look(ctx, procs, LookOptions{Threads: true})
@@ -164,7 +165,7 @@ func TestProcessEndsDuringPass(t *testing.T) {
 // Threads that come and go all the time do not disturb.
 func TestThreadsComeAndGo(t *testing.T) {
 	r := reader(t)
-	s := start(t, "churn", "10000")
+	s := scenario.Start(t, "churn", "10000")
 	procs := treeOf(t, r, s.PID)
 	ctx := context.Background()
 	var passes atomic.Int64
@@ -194,7 +195,7 @@ func TestThreadsComeAndGo(t *testing.T) {
 // A process that is stopped shows the system call it was in, and its state.
 func TestStoppedProcess(t *testing.T) {
 	r := reader(t)
-	s := start(t, "abba", "3")
+	s := scenario.Start(t, "abba", "3")
 	procs := treeOf(t, r, s.PID)
 	if err := exec.Command("kill", "-STOP", strconv.Itoa(s.PID)).Run(); err != nil {
 		t.Skip("no kill command")

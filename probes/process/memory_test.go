@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"github.com/whyhang/whyhang/probes/evidence"
+	"github.com/whyhang/whyhang/probes/process/scenario"
 )
 
 // Only memory whose pages cannot come from a file server may be read.
 func TestWaitsReadOnlySafeMemory(t *testing.T) {
-	s := start(t, "lock_places", t.TempDir())
+	s := scenario.Start(t, "lock_places", t.TempDir())
 	r := reader(t)
 	waits := waitsOf(t, r, treeOf(t, r, s.PID))
 	byAddr := map[string]*evidence.Futex{}

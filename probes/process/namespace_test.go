@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/whyhang/whyhang/probes/evidence"
+	"github.com/whyhang/whyhang/probes/process/scenario"
 )
 
 // startOr starts a scenario that needs rights, and skips where it says that it
 // cannot.
-func startOr(t *testing.T, name string, args ...string) *scenario {
+func startOr(t *testing.T, name string, args ...string) *scenario.Process {
 	t.Helper()
-	exe := build(t, name)
+	exe := scenario.Build(t, name)
 	if !isRoot() {
 		t.Skip(name + " needs root")
 	}
@@ -22,12 +23,12 @@ func startOr(t *testing.T, name string, args ...string) *scenario {
 	if out, _ := probe.Output(); strings.HasPrefix(string(out), "cannot") {
 		t.Skip(name + " " + strings.TrimSpace(string(out)))
 	}
-	return start(t, name, args...)
+	return scenario.Start(t, name, args...)
 }
 
 // In a container the thread IDs in memory are small numbers of its own.
 func TestWaitsInPIDNamespace(t *testing.T) {
-	s := startOr(t, "pid_namespace", build(t, "abba"))
+	s := startOr(t, "pid_namespace", scenario.Build(t, "abba"))
 	r := reader(t)
 	procs := treeOf(t, r, s.PID)
 	if len(procs) != 2 || len(procs[1].NSPID) != 2 || procs[1].NSPID[1] != 1 {
@@ -90,7 +91,7 @@ func TestWeightsInMountNamespace(t *testing.T) {
 		t.Skip("no unshare")
 	}
 	dir := t.TempDir()
-	s := startAs(t, nil, exec.Command("unshare", "--mount", "sh", "-c",
+	s := scenario.StartCmd(t, nil, exec.Command("unshare", "--mount", "sh", "-c",
 		`mount -t tmpfs none "$1" && mkdir "$1/m" "$1/data" && truncate -s 1M "$1/data/w" && ln -s "$1/data/w" "$1/m/w.safetensors" && echo ready && read end`, "sh", dir))
 	w, err := reader(t).Files().Weights(context.Background(), s.PID, dir+"/m", "argv")
 	if err != nil {

@@ -11,14 +11,15 @@ import (
 	"time"
 
 	"github.com/whyhang/whyhang/probes/evidence"
+	"github.com/whyhang/whyhang/probes/process/scenario"
 )
 
 func TestTree(t *testing.T) {
-	abba := build(t, "abba")
+	abba := scenario.Build(t, "abba")
 	r := reader(t)
 	cmd := exec.Command("sh", "-c", `exec 3<&0; "$1" 1 <&3 & "$1" 2 --api-key sk-not-a-secret <&3 & wait`, "sh", abba)
 	cmd.Env = append(os.Environ(), "WHYHANG_TEST=yes", "WHYHANG_TEST_TOKEN=hush", "OTHER=1")
-	s := startAs(t, nil, cmd)
+	s := scenario.StartCmd(t, nil, cmd)
 	var procs []evidence.Process
 	var run evidence.ProbeRun
 	eventually(t, "a shell with two children", func() bool {
@@ -58,14 +59,14 @@ func TestTree(t *testing.T) {
 
 func TestRefresh(t *testing.T) {
 	r := reader(t)
-	abba := build(t, "abba")
+	abba := scenario.Build(t, "abba")
 	// The children appear when the shell is told to go on.
-	s := startAs(t, nil, exec.Command("sh", "-c", `echo ready; read go; sh -c '"$1" 1; exit' sh "$1"; exit`, "sh", abba))
+	s := scenario.StartCmd(t, nil, exec.Command("sh", "-c", `echo ready; read go; sh -c '"$1" 1; exit' sh "$1"; exit`, "sh", abba))
 	known := treeOf(t, r, s.PID)
 	if again := r.Refresh(context.Background(), known, TreeOptions{}); len(again) != 1 {
 		t.Fatalf("children before there are any: %+v", again)
 	}
-	if _, err := s.stdin.(interface{ Write([]byte) (int, error) }).Write([]byte("go\n")); err != nil {
+	if _, err := s.Stdin.(interface{ Write([]byte) (int, error) }).Write([]byte("go\n")); err != nil {
 		t.Fatal(err)
 	}
 	var now []evidence.Process
@@ -97,7 +98,7 @@ func TestTreeOfNobody(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	r := reader(t)
-	s := start(t, "relock")
+	s := scenario.Start(t, "relock")
 	if got := r.Find(s.PID); got.State != evidence.TargetAlive || got.PID != s.PID || got.AskedTID != 0 {
 		t.Errorf("alive: %+v", got)
 	}
@@ -154,7 +155,7 @@ func TestFindZombie(t *testing.T) {
 // A process lives on when its first thread has ended, and /proc/PID is empty.
 func TestLeaderHasExited(t *testing.T) {
 	r := reader(t)
-	s := start(t, "leader_exits")
+	s := scenario.Start(t, "leader_exits")
 	if got := r.Find(s.PID); got.State != evidence.TargetAlive {
 		t.Errorf("%+v", got)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/whyhang/whyhang/probes/evidence"
+	"github.com/whyhang/whyhang/probes/process/scenario"
 )
 
 // waitsOf reads the waits of a scenario, by thread.
@@ -32,7 +33,7 @@ func stood(w evidence.Wait) bool {
 }
 
 func TestWaitsABBA(t *testing.T) {
-	s := start(t, "abba")
+	s := scenario.Start(t, "abba")
 	r := reader(t)
 	waits := waitsOf(t, r, treeOf(t, r, s.PID))
 	if len(waits) != 131 {
@@ -74,7 +75,7 @@ func TestWaitsABBA(t *testing.T) {
 }
 
 func TestWaitsCycle(t *testing.T) {
-	s := start(t, "cycle", "7")
+	s := scenario.Start(t, "cycle", "7")
 	r := reader(t)
 	waits := waitsOf(t, r, treeOf(t, r, s.PID))
 	if got := circle(waits); got != 7 {
@@ -117,7 +118,7 @@ func circleOf(waits map[int]evidence.Wait, counts func(evidence.Wait) bool) int 
 }
 
 func TestWaitsJoin(t *testing.T) {
-	s := start(t, "join_cycle")
+	s := scenario.Start(t, "join_cycle")
 	r := reader(t)
 	waits := waitsOf(t, r, treeOf(t, r, s.PID))
 	if got := circle(waits); got != 2 {
@@ -142,7 +143,7 @@ func TestWaitsJoin(t *testing.T) {
 }
 
 func TestWaitsRelock(t *testing.T) {
-	s := start(t, "relock")
+	s := scenario.Start(t, "relock")
 	r := reader(t)
 	waits := waitsOf(t, r, treeOf(t, r, s.PID))
 	if got := circle(waits); got != 1 || len(waits) != 1 {
@@ -157,7 +158,7 @@ func TestWaitsOrdered(t *testing.T) {
 	if testing.Short() {
 		samples = 30
 	}
-	s := start(t, "ordered")
+	s := scenario.Start(t, "ordered")
 	r := reader(t)
 	procs := treeOf(t, r, s.PID)
 	circles, phantoms, mutexes, standing := 0, 0, 0, 0
@@ -188,7 +189,7 @@ func TestWaitsOrdered(t *testing.T) {
 
 // A circle can go through two processes.
 func TestWaitsAcrossProcesses(t *testing.T) {
-	s := start(t, "pshared")
+	s := scenario.Start(t, "pshared")
 	r := reader(t)
 	procs := treeOf(t, r, s.PID)
 	waits := waitsOf(t, r, procs)
@@ -210,7 +211,7 @@ func TestWaitsAcrossProcesses(t *testing.T) {
 
 // A static executable has its C library inside, and its symbols in .symtab.
 func TestWaitsStatic(t *testing.T) {
-	s := startAs(t, nil, exec.Command(build(t, "abba", "-static"), "1"))
+	s := scenario.StartCmd(t, nil, exec.Command(scenario.Build(t, "abba", "-static"), "1"))
 	r := reader(t)
 	procs := treeOf(t, r, s.PID)
 	waits := waitsOf(t, r, procs)

@@ -2,14 +2,16 @@ package engines
 
 import "github.com/whyhang/whyhang/probes/evidence"
 
+// all are the engines in the order in which they are tried. The last one is no
+// engine: it holds what the libraries under all of them print.
+var all = []*Engine{&sglang, &vllm, &llamacpp, &libraries}
+
 // All are the engines whyhang knows, in the order in which they are tried.
-func All() []*Engine {
-	return []*Engine{}
-}
+func All() []*Engine { return all }
 
 // ByID is the engine with that ID, nil if there is none.
 func ByID(id string) *Engine {
-	for _, e := range All() {
+	for _, e := range all {
 		if e.ID == id {
 			return e
 		}

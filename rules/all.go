@@ -1,0 +1,48 @@
+package rules
+
+import (
+	"github.com/whyhang/whyhang/rules/broken"
+	"github.com/whyhang/whyhang/rules/deadlocked"
+	"github.com/whyhang/whyhang/rules/loading"
+	"github.com/whyhang/whyhang/rules/ready"
+	"github.com/whyhang/whyhang/rules/rule"
+	"github.com/whyhang/whyhang/rules/stalled"
+	"github.com/whyhang/whyhang/rules/unresponsive"
+	"github.com/whyhang/whyhang/rules/warning"
+)
+
+// All is every rule, in the order in which they are evaluated and explained.
+// The order does not decide anything: precedence does (judge.go).
+func All() []*rule.Rule {
+	return []*rule.Rule{
+		&broken.DeadChild,
+		&ready.Answers,
+		&ready.ByItsWord,
+		&deadlocked.LockCycle,
+		&loading.WeightsRead,
+		&loading.WeightsConvert,
+		&loading.GraphCompile,
+		&loading.KernelBuild,
+		&loading.PhaseMoves,
+		&loading.SaysSoItself,
+		&stalled.Paused,
+		&unresponsive.WrongAnswer,
+		&unresponsive.GarbageAnswer,
+		&unresponsive.NoAnswer,
+		&unresponsive.WrongOwner,
+		&broken.FatalError,
+		&stalled.NoMovement,
+		&warning.DistortingFlag,
+		&warning.DriverSilent,
+	}
+}
+
+// ByID is the rule with that ID, nil if there is none.
+func ByID(id rule.ID) *rule.Rule {
+	for _, r := range All() {
+		if r.ID == id {
+			return r
+		}
+	}
+	return nil
+}

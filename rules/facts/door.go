@@ -1,0 +1,158 @@
+package facts
+
+import (
+	"net/netip"
+	"strconv"
+
+	"github.com/whyhang/whyhang/probes/evidence"
+)
+
+// Door is the listener that answers requests, if it can be told.
+type Door struct {
+	// Listens: a listening socket of the tree was found. NotKnown says why it
+	// is not known whether there is one.
+	Listens  bool
+	NotKnown string
+	// Listener is the index into Snapshot.Sockets.Listeners, -1 if none.
+	Listener int
+	// URL is the base URL, such as "http://127.0.0.1:8000".
+	URL string
+	// Because says why it is this one; Ambiguous: there are several and nothing
+	// tells which one it is.
+	Because   string
+	Ambiguous bool
+	// OtherOwner is a listener on the port of the command line that belongs to
+	// somebody else, -1 if none.
+	OtherOwner int
+}
+
+// PID is the process that holds the door, or the root of the tree.
+func (d *Door) PID(s *evidence.Snapshot) int {
+	if d.Listener >= 0 && s.Sockets.Listeners[d.Listener].PID != 0 {
+		return s.Sockets.Listeners[d.Listener].PID
+	}
+	return s.Target.PID
+}
+
+func doorOf(s *evidence.Snapshot, f *Facts) Door {
+	d := Door{Listener: -1, OtherOwner: -1}
+	if s.Sockets == nil {
+		d.NotKnown = "sockets were not read"
+		return d
+	}
+	port, because := f.wantedPort()
+	var mine []int
+	for i := range s.Sockets.Listeners {
+		l := &s.Sockets.Listeners[i]
+		switch l.Owner {
+		case evidence.OwnerDescriptor, evidence.OwnerUser:
+			mine = append(mine, i)
+		case evidence.OwnerOther:
+			if port != 0 && l.Port == port {
+				d.OtherOwner = i
+			}
+		}
+	}
+	d.Listens = len(mine) > 0
+	if !d.Listens && !s.Sockets.OwnersKnown {
+		d.NotKnown = "the descriptors of the tree are not readable, so the owner of a socket is not known"
+	}
+	d.choose(s, f, mine, port, because)
+	if d.Listener >= 0 {
+		d.URL = URLOf(&s.Sockets.Listeners[d.Listener])
+	}
+	return d
+}
+
+// wantedPort is the port the server was told to use, or says it uses.
+func (f *Facts) wantedPort() (int, string) {
+	if p, ev := f.Phases.Value("port"); ev != nil {
+		if n, err := strconv.Atoi(p); err == nil {
+			return n, "line " + strconv.FormatInt(ev.Hit.Line, 10) + " of the log names port " + p
+		}
+	}
+	if f.Engine.Port != 0 {
+		return f.Engine.Port, "the command line's port is " + strconv.Itoa(f.Engine.Port)
+	}
+	return 0, ""
+}
+
+// choose takes the listener on the wanted port; without one, the only TCP
+// listener, or the only one of the main process. Internal listeners (stores,
+// message queues) must not be sent HTTP.
+func (d *Door) choose(s *evidence.Snapshot, f *Facts, mine []int, port int, because string) {
+	var tcp, ofMain, ofMainPID []int
+	for _, i := range mine {
+		l := &s.Sockets.Listeners[i]
+		if l.Network == "unix" {
+			continue
+		}
+		if port != 0 && l.Port == port {
+			d.Listener, d.Because = i, because
+			return
+		}
+		tcp = append(tcp, i)
+		if l.PID == f.Engine.MainPID {
+			ofMain = append(ofMain, i)
+		}
+		if len(s.Processes) > 0 && l.PID == s.Processes[0].PID {
+			ofMainPID = append(ofMainPID, i)
+		}
+	}
+	// A server that was told its port and does not listen there is not up,
+	// whatever else it listens on.
+	if port != 0 && f.Engine.Known != nil {
+		return
+	}
+	for _, c := range []struct {
+		set     []int
+		because string
+	}{
+		{onePort(s, tcp), "it is the only one"},
+		{onePort(s, ofMain), "it is the only one of the main process"},
+		{onePort(s, ofMainPID), "it is the only one of process " + rootPID(s)},
+	} {
+		if len(c.set) >= 1 {
+			d.Listener, d.Because = c.set[0], c.because
+			return
+		}
+	}
+	d.Ambiguous = len(tcp) > 1
+}
+
+// onePort is the set if all of it listens on the same port, else nothing.
+func onePort(s *evidence.Snapshot, set []int) []int {
+	for _, i := range set {
+		if s.Sockets.Listeners[i].Port != s.Sockets.Listeners[set[0]].Port {
+			return nil
+		}
+	}
+	return set
+}
+
+func rootPID(s *evidence.Snapshot) string {
+	if len(s.Processes) == 0 {
+		return "?"
+	}
+	return strconv.Itoa(s.Processes[0].PID)
+}
+
+// URLOf is the base URL of a TCP listener. A wildcard address is reached
+// through loopback.
+func URLOf(l *evidence.Listener) string {
+	ap, err := netip.ParseAddrPort(l.Address)
+	if err != nil {
+		return "http://" + l.Address
+	}
+	addr := ap.Addr().Unmap()
+	if addr.IsUnspecified() {
+		if addr.Is6() {
+			// Most wildcard IPv6 listeners take IPv4 as well; the IPv6 loopback
+			// always works.
+			addr = netip.IPv6Loopback()
+		} else {
+			addr = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		}
+	}
+	return "http://" + netip.AddrPortFrom(addr, ap.Port()).String()
+}

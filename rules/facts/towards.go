@@ -1,0 +1,74 @@
+package facts
+
+import "fmt"
+
+// towards are the kinds of movement that lead towards an end, with the least
+// change per second that counts: below it is the noise of timers and logging.
+// Processor time and thread runs are not among them: a spinner has both.
+var towards = map[Kind]float64{
+	MemoryAnon:  256 << 10,
+	MemoryFile:  128 << 10,
+	MemoryShmem: 256 << 10,
+	BytesRead:   64 << 10,
+	DiskRead:    64 << 10,
+	GPUMemory:   1 << 20,
+	LogContent:  0.01,
+	Births:      0.01,
+	CPUChildren: 50,
+	Faults:      100,
+}
+
+// strengthOf orders the kinds by how much they say of an end coming nearer.
+var strengthOf = map[Kind]int{
+	LogContent: 9, GPUMemory: 8, DiskRead: 7, BytesRead: 6, MemoryFile: 5, MemoryShmem: 4, MemoryAnon: 3, CPUChildren: 2, Births: 2, Faults: 1,
+}
+
+// Furthest is the movement towards an end that says the most; nil if nothing
+// moved towards one.
+func Furthest(m *Movement) *Move {
+	var best *Move
+	for i := range m.Moves {
+		mv := &m.Moves[i]
+		least, counts := towards[mv.Kind]
+		if !counts || mv.PerS < least {
+			continue
+		}
+		if best == nil || strengthOf[mv.Kind] > strengthOf[best.Kind] ||
+			strengthOf[mv.Kind] == strengthOf[best.Kind] && mv.Delta > best.Delta {
+			best = mv
+		}
+	}
+	return best
+}
+
+// worksShare is the share of a processor above which a tree is at work, whatever
+// for: timers and pollers stay below.
+const worksShare = 0.05
+
+// Works tells whether the tree used the processor.
+func Works(m *Movement) bool {
+	return (m.Rate(CPUUser)+m.Rate(CPUSystem))/1000 >= worksShare
+}
+
+// MoveSays is a move in words, with its rate.
+func MoveSays(m *Move) string {
+	who := ""
+	if m.PID != 0 {
+		who = fmt.Sprintf(" of process %d", m.PID)
+	}
+	switch m.Kind {
+	case MemoryAnon, MemoryFile, MemoryShmem, BytesRead, DiskRead, BytesOut, GPUMemory:
+		sign := "+"
+		if m.Delta < 0 {
+			sign = ""
+		}
+		return fmt.Sprintf("%s%s %s%s/s", m.Kind, who, sign, Bytes(m.PerS))
+	case CPUUser, CPUSystem, CPUChildren:
+		return fmt.Sprintf("%s%s %.0f %% of one processor", m.Kind, who, m.PerS/10)
+	case LogContent:
+		return fmt.Sprintf("%.0f new lines in the log", m.Delta)
+	case Births:
+		return fmt.Sprintf("process %d is new", m.PID)
+	}
+	return fmt.Sprintf("%s%s +%.0f/s", m.Kind, who, m.PerS)
+}

@@ -1,0 +1,128 @@
+package loading
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/whyhang/whyhang/probes/evidence"
+	"github.com/whyhang/whyhang/rules/facts"
+	"github.com/whyhang/whyhang/rules/rule"
+)
+
+// GraphCompile is a server that compiles its model.
+var GraphCompile = rule.Rule{
+	ID:      "graph-compile",
+	Verdict: rule.Loading,
+	Title:   "The model's graph is being compiled (torch.compile)",
+	Doc: `Looks for a log whose last phase is compilation and for work in the tree: a
+process on the processor, or compilers (g++, cc1plus, ld, ptxas, inductor
+workers) that are born and end. vLLM with an empty cache compiles for minutes
+with a silent log, and other processes print that nothing comes from it.
+
+Compilation shows three pictures, all healthy: user time with page faults and
+growing memory; children while the parent waits; and a warm-up run of pure user
+time that looks like an endless loop. The last is only likely.
+
+What would make it wrong: a compiler that hangs on the processor.
+
+Sources: a vLLM 0.32 start recorded every 2 s; vllm/compilation/backends.py.`,
+	Needs:      []evidence.Need{evidence.NeedMovement, evidence.NeedLog},
+	Suppresses: []rule.ID{"no-movement", "phase-moves"},
+	Eval: func(c *rule.Case) []rule.Finding {
+		if upAlready(c) || c.Phases.Current != evidence.PhaseGraphCompile {
+			return nil
+		}
+		return compileFinding(c, rule.GraphCompile, evidence.PhaseGraphCompile, "It compiles its model's graph")
+	},
+	Against: func(c *rule.Case) *rule.Because {
+		return &rule.Because{Says: "the log's last phase is no compilation", Cites: citeLog(c)}
+	},
+}
+
+// KernelBuild is a server that builds kernels for its GPU.
+var KernelBuild = rule.Rule{
+	ID:      "kernel-build",
+	Verdict: rule.Loading,
+	Title:   "Kernels are being built (JIT)",
+	Doc: `Looks for compilers among the living processes of the tree (nvcc, cicc, ptxas,
+ninja, cc1plus, g++ and the like), or a log whose last phase is a kernel build
+while something in the tree works. The first start of a new version builds for
+minutes; the server's own threads sleep meanwhile.
+
+Idle inductor workers live as long as the server and are no compilers.
+
+What would make it wrong: compilers that are themselves stopped or hang.
+
+Sources: flashinfer, DeepGEMM, torch.utils.cpp_extension.`,
+	Needs:      []evidence.Need{evidence.NeedTree, evidence.NeedMovement},
+	Suppresses: []rule.ID{"no-movement", "phase-moves", "weights-convert"},
+	Eval: func(c *rule.Case) []rule.Finding {
+		if upAlready(c) || c.Phases.Current == evidence.PhaseGraphCompile {
+			return nil
+		}
+		if len(compilers(c)) == 0 && c.Phases.Current != evidence.PhaseKernelBuild {
+			return nil
+		}
+		return compileFinding(c, rule.KernelBuild, evidence.PhaseKernelBuild, "It builds kernels")
+	},
+	Against: func(c *rule.Case) *rule.Because {
+		return &rule.Because{Says: "no compiler is among its processes"}
+	},
+}
+
+// compilerNames are the commands that only run while something is built.
+var compilerNames = []string{"nvcc", "cicc", "ptxas", "fatbinary", "cudafe++", "nvlink", "ninja", "cc1plus", "cc1", "g++", "c++", "clang++", "clang", "ld", "ld.lld", "lld", "as", "collect2", "hipcc", "tilelang", "rustc", "cargo"}
+
+// compilers are the positions of living compilers in Snapshot.Processes.
+func compilers(c *rule.Case) []int {
+	var found []int
+	for i := range c.Processes {
+		p := &c.Processes[i]
+		if p.PID == c.Target.PID || !c.Tree.Alive[p.PID] {
+			continue
+		}
+		for _, name := range compilerNames {
+			if p.Name == name {
+				found = append(found, i)
+				break
+			}
+		}
+	}
+	return found
+}
+
+// compileFinding is nil if nothing works.
+func compileFinding(c *rule.Case, cause rule.Cause, name evidence.Phase, says string) []rule.Finding {
+	p := phase(c, name)
+	f := rule.Finding{Cause: cause, Strength: rule.Likely, Phase: p, Next: again(c, p),
+		FlipsIf: []string{"no process of the tree uses a processor any more"}}
+	pid, share, demand, _ := busiest(c)
+	children := compilers(c)
+	var signs []string
+	if len(children) > 0 {
+		i := children[0]
+		f.Cites = append(f.Cites, c.Cite("a compiler among its processes", "processes", i, "name"))
+		signs = append(signs, fmt.Sprintf("%s (process %d) is at work", c.Processes[i].Name, c.Processes[i].PID))
+	}
+	if demand >= 0.1 {
+		if m := c.Moves.Most(facts.CPUUser); m != nil {
+			f.Cites = append(f.Cites, citeMove(c, m))
+		}
+		signs = append(signs, uses(c, pid, share, demand))
+	}
+	for _, k := range []facts.Kind{facts.LogContent, facts.CPUChildren, facts.Births, facts.MemoryAnon, facts.Faults, facts.BytesOut} {
+		if m := c.Moves.Most(k); m != nil && m.Delta > 0 && (k != facts.Faults || m.PerS >= 100) {
+			f.Cites = append(f.Cites, citeMove(c, m))
+			if len(signs) > 0 {
+				f.Strength = rule.Strong
+			}
+			break
+		}
+	}
+	if len(signs) == 0 {
+		return nil
+	}
+	f.Cites = append(f.Cites, citeLog(c)...)
+	f.Says = says + ": " + strings.Join(signs, ", ") + "." + patience(p)
+	return []rule.Finding{f}
+}

@@ -1,0 +1,104 @@
+package stalled
+
+import (
+	"fmt"
+
+	"github.com/whyhang/whyhang/probes/evidence"
+	"github.com/whyhang/whyhang/rules/facts"
+	"github.com/whyhang/whyhang/rules/rule"
+)
+
+// Paused is a server that somebody has stopped.
+var Paused = rule.Rule{
+	ID:      "paused",
+	Verdict: rule.Stalled,
+	Title:   "A process of the server is stopped by a signal or held by a tracer",
+	Doc: `Looks for processes in state T (stopped by SIGSTOP, SIGTSTP or a terminal) or
+t (stopped by a tracer) in every look. Such a process does nothing until it is
+continued, and everything that waits for it waits too. Profilers and the
+engines' own watchdogs leave processes in this state as well as people do.
+
+A tracer that is attached while the threads run is no pause.
+
+What would make it wrong: a stop that ends the moment after; the report says
+when it was seen.
+
+Sources: proc_pid_stat(5) field 3, proc_pid_status(5) TracerPid, signal(7).`,
+	Needs:      []evidence.Need{evidence.NeedTree, evidence.NeedMovement},
+	Suppresses: []rule.ID{"no-movement", "no-answer"},
+	Eval:       evalPaused,
+	Against:    againstPaused,
+}
+
+func evalPaused(c *rule.Case) []rule.Finding {
+	var found []rule.Finding
+	for i := range c.Processes {
+		p := &c.Processes[i]
+		state := stoppedThroughout(c, p.PID)
+		if state == "" {
+			continue
+		}
+		last := len(c.Frames) - 1
+		cite := c.Cite("state of process "+fmt.Sprint(p.PID)+" in every look", "frames", last, "processes", facts.ProcessAt(&c.Frames[last], p.PID), "state")
+		f := rule.Finding{Cause: rule.Paused, Strength: rule.Strong, Cites: []rule.Cite{cite},
+			FlipsIf: []string{"the process is continued"}}
+		who := fmt.Sprintf("process %d (%s)", p.PID, c.Engine.RoleOf(p))
+		if state == "t" {
+			f.Says = fmt.Sprintf("The server is held: %s is stopped by its tracer, %s.", who, tracer(p))
+			f.Culprits = []rule.Culprit{{PID: p.TracerPID, Name: p.TracerName, Where: fmt.Sprintf("traces process %d", p.PID)}}
+			f.Next = []rule.Step{{Do: "Ask whoever runs the tracer to detach; ending it continues the server", Risk: rule.RiskLow, Command: fmt.Sprintf("kill %d", p.TracerPID)}}
+			if p.TracerPID != 0 {
+				f.Strength = rule.Proved
+				f.Cites = append(f.Cites, c.Cite("its tracer", "processes", i, "tracer_pid"))
+			}
+		} else {
+			f.Says = fmt.Sprintf("The server is paused: %s is stopped by a signal and does nothing until it is continued.", who)
+			f.Culprits = []rule.Culprit{{PID: p.PID, Name: p.Name, Where: "stopped by a signal (state T)"}}
+			f.Next = []rule.Step{{Do: "Continue it", Risk: rule.RiskLow, Command: fmt.Sprintf("kill -CONT %d", p.PID)}}
+			// Nothing but a signal puts a process into state T, and nothing but
+			// SIGCONT takes it out.
+			f.Strength = rule.Proved
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// stoppedThroughout is T or t if every look shows the process in that state.
+func stoppedThroughout(c *rule.Case, pid int) string {
+	state := ""
+	for n := range c.Frames {
+		j := facts.ProcessAt(&c.Frames[n], pid)
+		if j < 0 {
+			return ""
+		}
+		now := c.Frames[n].Processes[j].State
+		if now != "T" && now != "t" || state != "" && now != state {
+			return ""
+		}
+		state = now
+	}
+	return state
+}
+
+func tracer(p *evidence.Process) string {
+	if p.TracerPID == 0 {
+		return "which is not known"
+	}
+	return fmt.Sprintf("process %d (%s)", p.TracerPID, p.TracerName)
+}
+
+func againstPaused(c *rule.Case) *rule.Because {
+	last := len(c.Frames) - 1
+	for i := range c.Processes {
+		if t := c.Processes[i].TracerPID; t != 0 {
+			return &rule.Because{Says: fmt.Sprintf("process %d traces the server, and its threads run all the same", t),
+				Cites: []rule.Cite{c.Cite("tracer", "processes", i, "tracer_pid")}}
+		}
+	}
+	if len(c.Frames[last].Processes) == 0 {
+		return nil
+	}
+	return &rule.Because{Says: "no process is stopped or traced",
+		Cites: []rule.Cite{c.Cite("state of the root process", "frames", last, "processes", 0, "state")}}
+}

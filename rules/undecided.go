@@ -1,0 +1,132 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/whyhang/whyhang/probes/evidence"
+	"github.com/whyhang/whyhang/rules/facts"
+	"github.com/whyhang/whyhang/rules/rule"
+)
+
+// undecided is the last step: no rule carried a verdict. It says what is
+// missing and gives the command that would decide.
+func undecided(c *rule.Case, j *Judgement) {
+	j.Verdict, j.Strength = rule.Unknown, rule.Open
+	pid := c.Target.PID
+	switch {
+	case c.Check != nil:
+		askedInVain(c, j)
+	case c.Target.State == evidence.TargetHidden:
+		j.Cause = rule.NoPermission
+		j.Sentence = fmt.Sprintf("Process %d exists, but /proc does not show it to this user (hidepid).", pid)
+		j.Next = []rule.Step{sudo(pid)}
+	case deniedAny(c):
+		j.Cause = rule.NoPermission
+		j.Sentence = "The evidence that would decide belongs to another user: " + deniedSays(c) + "."
+		if m := facts.Furthest(&c.Moves); m != nil {
+			j.Sentence += " Something moves: " + facts.MoveSays(m) + "."
+		}
+		j.Next = []rule.Step{sudo(pid)}
+	case c.Door.Listens:
+		j.Cause = rule.NotAsked
+		j.Sentence = notAsked(c)
+		j.Next = []rule.Step{{Do: "Ask it", Risk: rule.RiskLow, Command: fmt.Sprintf("whyhang %d --no-bench", pid)}}
+		if c.Door.Ambiguous {
+			j.Next[0].Command = fmt.Sprintf("whyhang %d --no-bench --url http://127.0.0.1:PORT", pid)
+		}
+	case !c.Moves.Looked || c.Moves.WindowMS < 1000:
+		j.Cause = rule.TooShort
+		j.Sentence = "Too short a look to tell movement from rest."
+		j.Next = []rule.Step{longer(pid)}
+	case c.Engine.Known == nil && !c.WeightsDone.Held:
+		j.Cause = rule.NotAServer
+		j.Sentence = notAServer(c)
+		j.Next = []rule.Step{{Do: "See whether the PID is the right one", Risk: rule.RiskNone, Command: fmt.Sprintf("ps -fp %d; pgrep -af 'sglang|vllm|llama|trtllm'", pid)}}
+	case facts.Furthest(&c.Moves) == nil && c.Moves.WindowMS >= 1000 && c.Moves.WindowMS < 5000:
+		j.Cause = rule.TooShort
+		j.Sentence = fmt.Sprintf("Nothing moved in %.1f s, which is too short to call it stalled.", c.Moves.WindowMS/1000)
+		j.Next = []rule.Step{longer(pid)}
+	default:
+		j.Cause = rule.Conflicting
+		j.Sentence = conflicting(c)
+		j.Next = []rule.Step{longer(pid)}
+	}
+}
+
+// askedInVain is for a server that was asked and could not be, for a reason
+// that says nothing about its health.
+func askedInVain(c *rule.Case, j *Judgement) {
+	pid := c.Target.PID
+	switch c.Check.Verdict {
+	case evidence.CheckUnauthorised:
+		j.Cause = rule.NoPermission
+		j.Sentence = "It answers HTTP and wants an API key: " + c.Check.Says + "."
+		j.Next = []rule.Step{{Do: "Name the variable that holds the key", Risk: rule.RiskNone, Command: fmt.Sprintf("whyhang %d --api-key-env NAME", pid)}}
+	case evidence.CheckNoEndpoint:
+		j.Cause = rule.NotAsked
+		j.Sentence = "It listens and answers HTTP, but it could not be asked: " + c.Check.Says + "."
+		j.Next = []rule.Step{{Do: "If its chat API is elsewhere, or wants another model name, say so", Risk: rule.RiskNone, Command: fmt.Sprintf("whyhang %d --url http://HOST:PORT --model NAME", pid)}}
+	case evidence.CheckBusy:
+		j.Cause = rule.NotAsked
+		j.Sentence = "It is up and turns requests away for now: " + c.Check.Says + "."
+		j.Next = []rule.Step{{Do: "Ask again when it is less busy", Risk: rule.RiskNone, Command: fmt.Sprintf("whyhang %d --no-bench", pid)}}
+	default:
+		j.Cause = rule.Conflicting
+		j.Sentence = "The answer to the check decides nothing: " + c.Check.Says + "."
+		j.Next = []rule.Step{longer(pid)}
+	}
+}
+
+func sudo(pid int) rule.Step {
+	return rule.Step{Do: "Look with the rights that are missing", Risk: rule.RiskNone, Command: fmt.Sprintf("sudo whyhang %d", pid)}
+}
+
+func longer(pid int) rule.Step {
+	return rule.Step{Do: "Look longer", Risk: rule.RiskNone, Command: fmt.Sprintf("whyhang %d --window 60s", pid)}
+}
+
+func deniedAny(c *rule.Case) bool { return len(c.Tree.Denied) > 0 }
+
+// deniedSays lists what was denied, once each.
+func deniedSays(c *rule.Case) string {
+	var parts []string
+	for _, d := range c.Tree.Denied {
+		if len(parts) == 3 {
+			parts = append(parts, "…")
+			break
+		}
+		parts = append(parts, fmt.Sprintf("%s (%s)", d.Unread.What, d.Unread.Why))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func notAsked(c *rule.Case) string {
+	switch {
+	case c.Asked.Passive:
+		return "It listens, and --passive forbade asking; nothing else proves that it works."
+	case c.Asked.NoCheck:
+		return "It listens, and --no-check forbade asking; nothing else proves that it works."
+	case c.Door.Ambiguous:
+		return "It listens on several ports, and nothing tells which of them takes requests; none was asked."
+	}
+	return "It listens and was not asked."
+}
+
+func notAServer(c *rule.Case) string {
+	says := "It shows no sign of an inference server: it listens nowhere, has no weight file in its hands and no known command line or log."
+	if c.Moves.ThreadsLooked > 0 {
+		says += fmt.Sprintf(" %d of %d threads ran in %.1f s.", c.Moves.ThreadsRan, c.Moves.ThreadsLooked, c.Moves.WindowMS/1000)
+	}
+	return says
+}
+
+func conflicting(c *rule.Case) string {
+	if ev := c.Phases.Ready; ev != nil && !c.Door.Listens {
+		return fmt.Sprintf("Its log says it is ready (line %d), and it listens nowhere.", ev.Hit.Line)
+	}
+	if m := facts.Furthest(&c.Moves); m != nil {
+		return "Something moves, and nothing tells whether towards an end: " + facts.MoveSays(m) + "."
+	}
+	return "It neither listens nor moves, and that is not enough to call it stalled."
+}

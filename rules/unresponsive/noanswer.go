@@ -1,0 +1,57 @@
+package unresponsive
+
+import (
+	"fmt"
+
+	"github.com/whyhang/whyhang/probes/evidence"
+	"github.com/whyhang/whyhang/rules/facts"
+	"github.com/whyhang/whyhang/rules/rule"
+)
+
+// NoAnswer is a server that is up and gave no answer to the check.
+var NoAnswer = rule.Rule{
+	ID:      "no-answer",
+	Verdict: rule.Unresponsive,
+	Title:   "The server is up and does not answer",
+	Doc: `Looks at where the check stopped: no connection, no headers, no token, a stream
+that stalled, an error in place of an answer. It is strong when nothing in the
+tree moved while whyhang waited, and only likely while something works: a long
+prefill or a full batch is mute as well.
+
+/health is not asked for a proof: several engines answer 200 with a dead engine
+behind it.
+
+What would make it wrong: a server so busy that its first token takes longer
+than the limit (--check-timeout); the second question that an idle server with
+cold kernels would have answered a moment later.
+
+Sources: the exchange itself; engine endpoints as in the engines' files.`,
+	Needs: []evidence.Need{evidence.NeedCheck},
+	Eval: func(c *rule.Case) []rule.Finding {
+		if c.Check == nil || c.Check.Verdict != evidence.CheckError && c.Check.Verdict != evidence.CheckEmpty {
+			return nil
+		}
+		f := rule.Finding{Cause: rule.NoAnswer, Strength: rule.Strong,
+			Says:    "It is up and does not answer: " + c.Check.Says + ".",
+			Cites:   []rule.Cite{c.Cite(c.Check.Says, "check", "verdict")},
+			FlipsIf: []string{"a later request is answered"},
+			Next: []rule.Step{{Do: "Ask once more by hand, with patience", Risk: rule.RiskLow,
+				Command: fmt.Sprintf("curl -sS -m 300 %s/v1/models", c.Check.URL)}},
+		}
+		if n := len(c.Check.Exchanges); n > 0 {
+			field := "error_type"
+			if c.Check.Exchanges[n-1].ErrorType == "" {
+				field = "finish_reason"
+			}
+			f.Cites = append(f.Cites, c.Cite("how the last request ended", "check", "exchanges", n-1, field))
+		}
+		if m := facts.Furthest(&c.MovesAsked); m != nil {
+			f.Strength = rule.Likely
+			f.Cites = append(f.Cites, c.Cite("but something moves: "+facts.MoveSays(m), m.At...))
+		}
+		return []rule.Finding{f}
+	},
+	Against: func(c *rule.Case) *rule.Because {
+		return &rule.Because{Says: c.Check.Says, Cites: []rule.Cite{c.Cite("result of the check", "check", "verdict")}}
+	},
+}
