@@ -115,6 +115,8 @@ func hasAny(c *rule.Case, needs []evidence.Need) bool {
 			ok = c.Moves.Looked
 		case evidence.NeedLog:
 			ok = len(c.Logs) > 0
+		case evidence.NeedOpenFiles:
+			// What one process holds says something whatever the others hide.
 		case evidence.NeedSockets:
 			// "Does not listen" must be known, not assumed.
 			ok = c.Sockets != nil && c.Door.NotKnown == ""

@@ -21,6 +21,13 @@ func undecided(c *rule.Case, j *Judgement) {
 		j.Cause = rule.NoPermission
 		j.Sentence = fmt.Sprintf("Process %d exists, but /proc does not show it to this user (hidepid).", pid)
 		j.Next = []rule.Step{sudo(pid)}
+	case c.Door.Listens && (c.Asked.Passive || c.Asked.NoCheck || c.Door.Ambiguous):
+		j.Cause = rule.NotAsked
+		j.Sentence = notAsked(c)
+		j.Next = []rule.Step{{Do: "Ask it", Risk: rule.RiskLow, Command: fmt.Sprintf("whyhang %d --no-bench", pid)}}
+		if c.Door.Ambiguous {
+			j.Next[0].Command = fmt.Sprintf("whyhang %d --no-bench --url http://127.0.0.1:PORT", pid)
+		}
 	case deniedAny(c):
 		j.Cause = rule.NoPermission
 		j.Sentence = "The evidence that would decide belongs to another user: " + deniedSays(c) + "."
@@ -32,9 +39,6 @@ func undecided(c *rule.Case, j *Judgement) {
 		j.Cause = rule.NotAsked
 		j.Sentence = notAsked(c)
 		j.Next = []rule.Step{{Do: "Ask it", Risk: rule.RiskLow, Command: fmt.Sprintf("whyhang %d --no-bench", pid)}}
-		if c.Door.Ambiguous {
-			j.Next[0].Command = fmt.Sprintf("whyhang %d --no-bench --url http://127.0.0.1:PORT", pid)
-		}
 	case !c.Moves.Looked || c.Moves.WindowMS < 1000:
 		j.Cause = rule.TooShort
 		j.Sentence = "Too short a look to tell movement from rest."
@@ -88,15 +92,26 @@ func longer(pid int) rule.Step {
 
 func deniedAny(c *rule.Case) bool { return len(c.Tree.Denied) > 0 }
 
-// deniedSays lists what was denied, once each.
+// decisive are the files whose loss costs verdicts, the most costly first.
+var decisive = []string{"/syscall", "/fd", "/maps", "/mem", "/io"}
+
+// deniedSays names what was denied, the decisive files first.
 func deniedSays(c *rule.Case) string {
 	var parts []string
-	for _, d := range c.Tree.Denied {
-		if len(parts) == 3 {
-			parts = append(parts, "…")
-			break
+	for _, ending := range decisive {
+		for _, d := range c.Tree.Denied {
+			if strings.HasSuffix(d.Unread.What, ending) {
+				parts = append(parts, fmt.Sprintf("%s (%s)", d.Unread.What, d.Unread.Why))
+				break
+			}
 		}
+	}
+	if len(parts) == 0 {
+		d := c.Tree.Denied[0]
 		parts = append(parts, fmt.Sprintf("%s (%s)", d.Unread.What, d.Unread.Why))
+	}
+	if rest := len(c.Tree.Denied) - len(parts); rest > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", rest))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -10,7 +10,8 @@ type Bench struct {
 	ModelID      string       `json:"model_id"`
 	BaseURL      string       `json:"base_url"`
 	SingleStream SingleStream `json:"single_stream"`
-	Baseline     *Baseline    `json:"baseline,omitempty"`
+	// Baseline is filled by the report: it is a judgement and no evidence.
+	Baseline *Baseline `json:"baseline,omitempty"`
 	// Complete is false for a run that was cut off; Stopped says by what.
 	Complete bool     `json:"complete"`
 	Stopped  string   `json:"stopped,omitempty"`

@@ -46,7 +46,8 @@ const (
 // Signature is a known log line. Signatures are data: engines write them, the
 // log probe finds them, users may add some with --signatures.
 type Signature struct {
-	// ID is unique, "engine.phase.what".
+	// ID is unique, "engine.phase.what". Phase is empty, and "any" in the ID,
+	// for lines that may come at any time: failures, heartbeats, retries.
 	ID     string `json:"id"`
 	Engine string `json:"engine"`
 	Phase  Phase  `json:"phase"`
@@ -56,8 +57,8 @@ type Signature struct {
 	// an RE2 expression the line must also match.
 	Literal string `json:"literal"`
 	Pattern string `json:"pattern,omitempty"`
-	// Groups of Pattern named done, total, percent, seconds, bytes or rank are
-	// kept with the hit.
+	// Groups of Pattern named done, total, percent, seconds, bytes, rank,
+	// version or port are kept with the hit.
 	//
 	// Examples must match and Near must not; the tests hold both against all
 	// signatures.

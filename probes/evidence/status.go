@@ -57,6 +57,7 @@ const (
 	NeedThreadStates   Need = "thread states"
 	NeedThreadSyscalls Need = "thread system calls"
 	NeedLockWords      Need = "lock words"
+	NeedOpenFiles      Need = "mapped and open files"
 	NeedMovement       Need = "two looks at the counters"
 	NeedLog            Need = "server log"
 	NeedSockets        Need = "sockets"

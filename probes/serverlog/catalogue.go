@@ -12,7 +12,7 @@ import (
 )
 
 // kept are the named groups of a pattern whose text is kept with a hit.
-var kept = []string{"done", "total", "percent", "seconds", "bytes", "rank", "version"}
+var kept = []string{"done", "total", "percent", "seconds", "bytes", "rank", "version", "port"}
 
 // progress are those of them that tell progress when they change.
 var progress = []string{"done", "total", "percent"}

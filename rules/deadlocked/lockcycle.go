@@ -37,7 +37,7 @@ Sources: glibc nptl (pthread_mutex_lock.c, lowlevellock.c, struct
 __pthread_mutex_s), futex(2), proc_pid_syscall(5), kernel
 Documentation/scheduler/sched-stats.rst.`,
 	Needs:      []evidence.Need{evidence.NeedThreadSyscalls, evidence.NeedLockWords},
-	Suppresses: []rule.ID{"no-movement", "no-answer"},
+	Suppresses: []rule.ID{"no-movement", "no-answer", "ready-by-its-word"},
 	Eval:       evalLockCycle,
 	Against:    againstLockCycle,
 }

@@ -48,7 +48,7 @@ var llamacppLines = known("llamacpp",
 		lines{"common_init_from_params: warming up the model with an empty run - please wait ... (--no-warmup to disable)"}, lines{"warming up"}},
 	line{warmUp, mark, "slots", ", n_slots = ", `initializing(?: slots)?, n_slots = (?P<total>\d+)`,
 		lines{"0.01.119.475 I srv    load_model: initializing, n_slots = 4, n_ctx_slot = 1024, kv_unified = 'false'", "srv          init: initializing slots, n_slots = 1"}, lines{"found, n_slots = 4"}},
-	line{ready, isReady, "ready", "listening on ", `(?:srv +\w+: |main: server is )listening on (?:http|unix|/)`,
+	line{ready, isReady, "ready", "listening on ", `(?:srv +\w+: |main: server is )listening on (?:https?://[^ ]*:(?P<port>\d+)|http|unix|/)`,
 		lines{"0.01.127.153 I srv          init: listening on http://127.0.0.1:8081", "main: server is listening on http://127.0.0.1:8080 - starting the main loop"},
 		lines{"main: HTTP server is listening, hostname: 127.0.0.1", "Listening on 127.0.0.1:11434 (version 0.9.6)"}},
 

@@ -102,7 +102,7 @@ var vllmLines = known("vllm",
 		lines{"(Worker_TP0 pid=350) INFO 04-25 10:00:00 [gpu_model_runner.py:5200] Graph capturing finished in 43 secs, took 1.41 GiB"}, lines{"Graph capturing finished in time"}},
 	line{warmUp, end, "engine-up", "init engine (profile, create kv cache, warmup model) took ", `warmup model\) took (?P<seconds>[\d.]+) s`,
 		lines{"(EngineCore pid=10226) INFO 11-30 17:27:55 [core.py:402] init engine (profile, create kv cache, warmup model) took 170.58 s", "INFO 04-20 10:00:00 [core.py:159] init engine (profile, create kv cache, warmup model) took 21.29 seconds"}, lines{"init engine (profile, create kv cache, warmup model) took very long"}},
-	line{warmUp, mark, "api", "Starting vLLM ", `Starting vLLM (?:API )?server(?: \d+)? on `,
+	line{warmUp, mark, "api", "Starting vLLM ", `Starting vLLM (?:API )?server(?: \d+)? on (?:https?://[^ ]+:(?P<port>\d+))?`,
 		lines{"(APIServer pid=9414) INFO 11-30 17:27:59 [entry.py:140] Starting vLLM server on http://127.0.0.1:8000", "(ApiServer_1 pid=7) INFO 10-02 10:00:00 [api_server.py:1800] Starting vLLM API server 1 on http://0.0.0.0:8000"}, lines{"Starting vLLM workers"}},
 	// uvicorn's line is vLLM's word for ready. Other servers print it as well,
 	// SGLang behind its own time stamp and before its warm-up.

@@ -34,6 +34,9 @@ type Span struct {
 	// Line is where it begins, EndLine where it ends (0: not ended).
 	Line, EndLine int64
 	At            []any
+	// Bar: only a progress bar shows this span. One rank draws it for all, and
+	// nothing says when it is over.
+	Bar bool
 }
 
 // Event is one known line in its place.
@@ -79,8 +82,7 @@ func timelineOf(s *evidence.Snapshot, e Engine) Timeline {
 			mark := &s.Logs[l].Marks[m]
 			// uvicorn's lines are in many logs: a line of another engine says
 			// nothing about this one.
-			known := engines.ByID(mark.Engine)
-			if e.Known != nil && known != nil && known.Role != nil && known != e.Known {
+			if known := engines.ByID(mark.Engine); known != nil && known.Role != nil && known != e.Known {
 				continue
 			}
 			t.events = append(t.events, Event{mark, &mark.First, []any{"logs", l, "marks", m, "first"}})
@@ -135,9 +137,11 @@ func (t *Timeline) span(ev *Event) {
 		}
 	}
 	if open == nil {
-		t.Spans = append(t.Spans, Span{Phase: ev.Mark.Phase, Rank: ev.Mark.Rank, Begin: ev.Hit.At, Line: ev.Hit.Line, At: ev.At})
+		t.Spans = append(t.Spans, Span{Phase: ev.Mark.Phase, Rank: ev.Mark.Rank, Begin: ev.Hit.At, Line: ev.Hit.Line, At: ev.At,
+			Bar: ev.Mark.Kind == evidence.KindProgress})
 		open = &t.Spans[len(t.Spans)-1]
 	}
+	t.closeBars(ev)
 	switch ev.Mark.Kind {
 	case evidence.KindEnd:
 		open.End, open.EndLine = ev.Hit.At, ev.Hit.Line
@@ -157,6 +161,17 @@ func (t *Timeline) span(ev *Event) {
 		t.Percent = nil
 	}
 	t.Current = ev.Mark.Phase
+}
+
+// closeBars ends the bars that a line shows to be over: the end of their phase,
+// or the beginning of another one.
+func (t *Timeline) closeBars(ev *Event) {
+	for i := range t.Spans {
+		sp := &t.Spans[i]
+		if sp.Bar && sp.EndLine == 0 && (sp.Phase != ev.Mark.Phase || ev.Mark.Kind == evidence.KindEnd) {
+			sp.End, sp.EndLine = ev.Hit.At, ev.Hit.Line
+		}
+	}
 }
 
 // settle finds the phase the server is in: the one of the rank that is furthest
@@ -234,10 +249,10 @@ func (t *Timeline) weightShare() (share float64, at []any, ok bool) {
 			continue
 		}
 		if ev.Mark.Kind == evidence.KindEnd {
-			return 1, ev.At, true
+			return 1, ev.Field("line"), true
 		}
 		if p, err := strconv.ParseFloat(ev.Hit.Values["percent"], 64); err == nil {
-			return p / 100, ev.At, true
+			return p / 100, append(ev.Field("values"), "percent"), true
 		}
 	}
 	return 0, nil, false

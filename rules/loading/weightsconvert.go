@@ -29,7 +29,7 @@ says "weights" keeps the rule silent).
 
 Sources: SGLang and vLLM process_weights_after_loading; proc_pid_stat(5) utime,
 minflt; proc_pid_status(5) RssAnon.`,
-	Needs:      []evidence.Need{evidence.NeedMovement},
+	Needs:      []evidence.Need{evidence.NeedMovement, evidence.NeedOpenFiles},
 	Suppresses: []rule.ID{"no-movement", "phase-moves"},
 	Eval:       evalWeightsConvert,
 	Against: func(c *rule.Case) *rule.Because {
@@ -62,7 +62,7 @@ func evalWeightsConvert(c *rule.Case) []rule.Finding {
 	if !logSays && !handsSay {
 		return nil
 	}
-	p := weightsPhase(c, evidence.PhaseConvert)
+	p := phase(c, evidence.PhaseConvert)
 	f := rule.Finding{Cause: rule.WeightsConvert, Strength: rule.Likely, Phase: p, Next: again(c, p),
 		FlipsIf: []string{fmt.Sprintf("%s stops using the processor, or goes on for much longer than the file sizes explain", who(c, pid))}}
 	cpu := c.Moves.Most(facts.CPUUser)

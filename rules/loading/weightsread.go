@@ -28,7 +28,7 @@ machine that reads the same pages again and again.
 
 Sources: proc_pid_fdinfo(5) pos, proc_pid_smaps(5) Rss, proc_pid_status(5)
 RssFile, proc_pid_io(5) rchar; measured on Linux 6.18.`,
-	Needs:      []evidence.Need{evidence.NeedMovement},
+	Needs:      []evidence.Need{evidence.NeedMovement, evidence.NeedOpenFiles},
 	Suppresses: []rule.ID{"no-movement", "phase-moves"},
 	Eval:       evalWeightsRead,
 	Against: func(c *rule.Case) *rule.Because {

@@ -78,16 +78,7 @@ func occupation(c *rule.Case, f *rule.Finding) string {
 		f.Cites = append(f.Cites, cites...)
 		return fmt.Sprintf(", while it serves %d other connections", n)
 	}
-	groups := facts.Groups(c.Snapshot)
-	asleep, waiting := 0, 0
-	for _, g := range groups {
-		switch {
-		case strings.HasPrefix(g.Does, "wait in futex"):
-			asleep += g.Count
-		case strings.HasPrefix(g.Does, "wait in "):
-			waiting += g.Count
-		}
-	}
+	asleep, waiting := pool(c)
 	switch {
 	case asleep > 1 && waiting == 1:
 		return fmt.Sprintf(" and is idle: %d threads wait for work, one waits for connections or timers", asleep)
@@ -95,6 +86,30 @@ func occupation(c *rule.Case, f *rule.Finding) string {
 		return fmt.Sprintf(" and is idle: %d threads wait for work, %d for connections or timers", asleep, waiting)
 	}
 	return " and is idle"
+}
+
+// pool counts the threads of the process at the door that wait for work (in
+// futexes) and for the outside world (connections, timers): the picture that is
+// so often taken for a deadlock.
+func pool(c *rule.Case) (asleep, waiting int) {
+	pid := c.Door.PID(c.Snapshot)
+	for n := len(c.Frames) - 1; n >= 0; n-- {
+		i := facts.ProcessAt(&c.Frames[n], pid)
+		if i < 0 || len(c.Frames[n].Processes[i].Threads) == 0 {
+			continue
+		}
+		for _, t := range c.Frames[n].Processes[i].Threads {
+			switch call := facts.CallName(c.Host.Arch, t.Syscall); {
+			case t.State != "S" || call == "" || call == "running":
+			case strings.HasPrefix(call, "futex"):
+				asleep++
+			default:
+				waiting++
+			}
+		}
+		return asleep, waiting
+	}
+	return 0, 0
 }
 
 // busyShare is the processor use, as a share of one, above which a server with

@@ -52,6 +52,12 @@ func (c *Case) unmet(n evidence.Need) *Unmet {
 			return u
 		}
 		return c.needSyscalls()
+	case evidence.NeedOpenFiles:
+		for _, d := range c.Tree.Denied {
+			if strings.HasSuffix(d.Unread.What, "/maps") || strings.HasSuffix(d.Unread.What, "/fd") {
+				return &Unmet{Missing: fmt.Sprintf("%s: %s", d.Unread.What, d.Unread.Why), Hint: d.Unread.Hint, Status: evidence.Denied}
+			}
+		}
 	case evidence.NeedMovement:
 		if !c.Moves.Looked {
 			return &Unmet{Missing: "only one look was taken", Hint: fmt.Sprintf("whyhang %d --window 10s", c.Target.PID)}

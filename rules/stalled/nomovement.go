@@ -27,7 +27,7 @@ What would make it wrong: work that shows in none of the counters (direct reads
 into GPU memory), or a window shorter than the pause of a slow store.
 
 Sources: proc_pid_stat(5), proc_pid_io(5), proc_pid_status(5).`,
-	Needs: []evidence.Need{evidence.NeedMovement, evidence.NeedSockets},
+	Needs: []evidence.Need{evidence.NeedMovement, evidence.NeedSockets, evidence.NeedOpenFiles},
 	Eval:  evalNoMovement,
 	Against: func(c *rule.Case) *rule.Because {
 		if m := facts.Furthest(&c.Moves); m != nil {
@@ -41,6 +41,9 @@ Sources: proc_pid_stat(5), proc_pid_io(5), proc_pid_status(5).`,
 const longEnoughMS = 5000
 
 func evalNoMovement(c *rule.Case) []rule.Finding {
+	if len(c.Unmet([]evidence.Need{evidence.NeedOpenFiles})) > 0 {
+		return nil // what it holds or reads may be hidden
+	}
 	meant := c.Engine.Known != nil || c.WeightsDone.Held
 	if !meant || c.Door.Listens || c.Moves.WindowMS < longEnoughMS {
 		return nil

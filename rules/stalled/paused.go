@@ -25,7 +25,7 @@ when it was seen.
 
 Sources: proc_pid_stat(5) field 3, proc_pid_status(5) TracerPid, signal(7).`,
 	Needs:      []evidence.Need{evidence.NeedTree, evidence.NeedMovement},
-	Suppresses: []rule.ID{"no-movement", "no-answer"},
+	Suppresses: []rule.ID{"no-movement", "no-answer", "ready-by-its-word"},
 	Eval:       evalPaused,
 	Against:    againstPaused,
 }

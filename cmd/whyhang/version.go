@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// version is stamped by the build (-ldflags "-X main.version=…").
+var version = "0.1.0-dev"
+
+// commit is the commit the build was made from, as far as Go knows it.
+func commit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+func versionCommand(w world) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			s := "whyhang " + version
+			if c := commit(); c != "" {
+				s += " (" + c[:min(12, len(c))] + ")"
+			}
+			_, err := fmt.Fprintf(w.Stdout, "%s %s %s/%s\n", s, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+}

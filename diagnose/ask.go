@@ -1,0 +1,149 @@
+package diagnose
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"sync"
+
+	"github.com/whyhang/whyhang/probes/bench"
+	"github.com/whyhang/whyhang/probes/chat"
+	"github.com/whyhang/whyhang/probes/evidence"
+	"github.com/whyhang/whyhang/probes/socket"
+	"github.com/whyhang/whyhang/rules"
+	"github.com/whyhang/whyhang/rules/facts"
+	"github.com/whyhang/whyhang/rules/rule"
+)
+
+// mayAsk tells whether the server is to be asked now: it listens, it may be
+// asked, and nothing seen so far says that asking is of no use.
+func (r *run) mayAsk(j *rules.Judgement) bool {
+	if r.Passive || r.NoCheck || r.s.Check != nil || !r.alive() {
+		return false
+	}
+	door := &j.Case.Door
+	if door.URL == "" && r.URL == "" {
+		return false
+	}
+	switch j.Verdict {
+	case rule.Broken, rule.Gone:
+		return false
+	case rule.Stalled:
+		return j.Cause != rule.Paused // a paused process answers nobody
+	case rule.Loading:
+		// Its log says what it does, and that it is not ready: believe it. A
+		// server without a log that moves may be up and busy.
+		return !j.Case.Phases.Known
+	}
+	// The log knows the start, has no ready line, and nothing is decided yet:
+	// look on, unless the window is over.
+	if j.Case.Phases.Known && j.Case.Phases.Ready == nil && j.Case.Moves.WindowMS < 2000 {
+		return false
+	}
+	return true
+}
+
+// whyNotAsked says why mayAsk said no.
+func (r *run) whyNotAsked(j *rules.Judgement) string {
+	switch {
+	case r.Passive:
+		return "not asked: --passive"
+	case r.NoCheck:
+		return "not asked: --no-check"
+	case j.Case.Door.Ambiguous:
+		return "not asked: it listens on several ports and nothing tells which takes requests; --url names one"
+	case j.Case.Door.URL == "" && r.URL == "":
+		if j.Case.Door.NotKnown != "" {
+			return "not asked: " + j.Case.Door.NotKnown
+		}
+		return "not asked: it does not listen where requests would come in"
+	}
+	return fmt.Sprintf("not asked: %s (%s) needs no answer", j.Verdict, j.Cause)
+}
+
+// ask puts the check and, if the answer is right, the short benchmark.
+func (r *run) ask(ctx context.Context, j *rules.Judgement) {
+	client, err := r.client(j)
+	if err != nil {
+		p := evidence.ProbeRun{Name: evidence.ProbeCheck, Status: evidence.Failed, Detail: err.Error()}
+		if ns, ok := err.(*socket.NamespaceError); ok {
+			p.Status, p.Hint = evidence.Denied, ns.Hint()
+		}
+		r.note(p)
+		return
+	}
+	var mu sync.Mutex // Moves is called from a goroutine of the check
+	o := chat.CheckOptions{Client: client, Model: r.Model, ServedName: servedName(&j.Case.Engine), Timeout: r.CheckTimeout,
+		Progress: func(s string) { r.tell("check: " + s) },
+		Moves: func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return r.movesWhileAsked(ctx)
+		}}
+	check, run := chat.Check(ctx, o)
+	mu.Lock()
+	defer mu.Unlock()
+	r.s.Check = check
+	r.note(run)
+	r.frame(ctx, frameOptions{during: "check"})
+	if !r.alive() || ctx.Err() != nil {
+		return
+	}
+	if check.Verdict != evidence.CheckPass && check.Verdict != evidence.CheckPassTruncated {
+		// A second reading of the locks, now that a request is stuck in it.
+		r.waits(ctx)
+		r.pause(ctx, proofGap)
+		r.frame(ctx, frameOptions{threads: true, during: "check"})
+		r.waits(ctx)
+		return
+	}
+	if r.NoBench {
+		return
+	}
+	// The check may have found that the door speaks TLS.
+	measured := &chat.Client{BaseURL: check.URL, Dial: client.Dial, APIKey: client.APIKey}
+	plan := bench.Options{Client: measured, Model: check.ModelID, Backend: j.Case.Engine.ID(), Budget: r.BenchBudget, Progress: r.Progress}
+	if base := r.BaselineTokS; base != nil {
+		plan.Against = []float64{*base * (1 - r.TolerancePct/100), *base * (1 + r.TolerancePct/100)}
+	}
+	b, run := bench.SingleStream(ctx, plan)
+	r.s.Bench = b
+	r.note(run)
+	r.frame(ctx, frameOptions{during: "bench"})
+}
+
+// client reaches the door of the server, in its network namespace.
+func (r *run) client(j *rules.Judgement) (*chat.Client, error) {
+	c := &chat.Client{BaseURL: j.Case.Door.URL, APIKey: r.APIKey}
+	if r.URL != "" {
+		// The operator has named the place: it is asked as it stands there.
+		u, err := url.Parse(r.URL)
+		if err != nil || u.Host == "" {
+			return nil, fmt.Errorf("--url %s: no URL such as http://127.0.0.1:8000", r.URL)
+		}
+		c.BaseURL = r.URL
+	}
+	dial, err := socket.Dialer(procDir(r.Proc), j.Case.Door.PID(r.s), r.own)
+	if err != nil {
+		return nil, err
+	}
+	c.Dial = dial
+	return c, nil
+}
+
+// movesWhileAsked takes a look and tells whether anything moved since the one
+// before: an engine that works on the answer shows it.
+func (r *run) movesWhileAsked(ctx context.Context) bool {
+	r.frame(ctx, frameOptions{during: "check"})
+	n := len(r.s.Frames)
+	m := facts.Between(r.s, n-2, n-1)
+	return !m.Looked || facts.Furthest(&m) != nil || facts.Works(&m)
+}
+
+// servedName is what the server's command line calls its model.
+func servedName(e *facts.Engine) string {
+	if e.Served != "" {
+		return e.Served
+	}
+	return e.Model
+}

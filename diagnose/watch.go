@@ -1,0 +1,197 @@
+package diagnose
+
+import (
+	"context"
+	"time"
+
+	"github.com/whyhang/whyhang/probes"
+	"github.com/whyhang/whyhang/probes/evidence"
+	"github.com/whyhang/whyhang/probes/process"
+	"github.com/whyhang/whyhang/probes/socket"
+	"github.com/whyhang/whyhang/rules"
+	"github.com/whyhang/whyhang/rules/facts"
+	"github.com/whyhang/whyhang/rules/rule"
+)
+
+// The rhythm of the looks. A proof needs two looks some 100 ms apart; a rate
+// needs points closer together than the bursts of a loader; a doubtful case
+// has time.
+const (
+	proofGap  = 110 * time.Millisecond
+	earlyStep = 250 * time.Millisecond
+	earlyFor  = 3 * time.Second
+	lateStep  = time.Second
+)
+
+// manyThreads is the number of threads beyond which they are looked at less
+// often: a pass costs some 40 microseconds a thread, here and in the kernel.
+const manyThreads = 2000
+
+// look takes the first looks: sockets, threads, lock words.
+func (r *run) look(ctx context.Context) {
+	r.tell("look at threads, locks and sockets")
+	port := facts.Of(&evidence.Snapshot{Processes: r.s.Processes}).Engine.Port
+	sockets, run := socket.Look(procDir(r.Proc), r.s.Processes, port)
+	r.s.Sockets = sockets
+	r.note(run)
+	r.frame(ctx, frameOptions{threads: true})
+	r.waits(ctx)
+}
+
+// watch looks until it is known what happens, at most for the window.
+func (r *run) watch(ctx context.Context) *rules.Judgement {
+	begin := time.Now()
+	r.pause(ctx, proofGap)
+	r.frame(ctx, frameOptions{threads: true})
+	r.waits(ctx)
+	for {
+		j := r.sofar()
+		if r.known(j) || ctx.Err() != nil || !r.alive() {
+			return j
+		}
+		since := time.Since(begin)
+		if since >= r.Window && r.log.ready() {
+			r.waits(ctx)
+			r.pause(ctx, proofGap)
+			r.frame(ctx, frameOptions{threads: true})
+			r.waits(ctx)
+			return r.sofar()
+		}
+		r.tell(watching(j, since))
+		step := earlyStep
+		if since > earlyFor {
+			step = lateStep
+		}
+		r.pause(ctx, min(step, max(r.Window-since, 10*time.Millisecond)))
+		r.frame(ctx, frameOptions{threads: r.threadsNow(since)})
+	}
+}
+
+func watching(j *rules.Judgement, since time.Duration) string {
+	s := "watch for movement, " + since.Round(100*time.Millisecond).String()
+	if j.Verdict != rule.Unknown {
+		s += ": looks like " + string(j.Verdict)
+	}
+	return s
+}
+
+// known tells whether looking longer would change nothing: the verdict is
+// settled, or the server is up and can be asked.
+func (r *run) known(j *rules.Judgement) bool {
+	if !r.log.ready() && j.Verdict != rule.Deadlocked && j.Verdict != rule.Gone {
+		return false // the log may hold the ready line, or the phase
+	}
+	return j.Settled || r.mayAsk(j)
+}
+
+// sofar judges what has been seen until now.
+func (r *run) sofar() *rules.Judgement {
+	r.s.Taken = time.Now()
+	return rules.Judge(r.s)
+}
+
+// threadsNow spreads the looks at threads: the last one counts, and nobody
+// knows yet which that is.
+func (r *run) threadsNow(since time.Duration) bool {
+	threads := 0
+	last := time.Duration(0)
+	for i := range r.s.Frames {
+		n := 0
+		for j := range r.s.Frames[i].Processes {
+			n += len(r.s.Frames[i].Processes[j].Threads)
+		}
+		if n > 0 {
+			threads, last = n, time.Duration(r.s.Frames[i].SinceMS)*time.Millisecond
+		}
+	}
+	gap := time.Second
+	if threads > manyThreads {
+		gap = 5 * time.Second
+	}
+	return since-last >= gap
+}
+
+type frameOptions struct {
+	threads bool
+	during  string
+}
+
+// frame takes one look at everything that moves.
+func (r *run) frame(ctx context.Context, o frameOptions) {
+	begin := time.Now()
+	f := evidence.Frame{At: begin, During: o.during}
+	if len(r.s.Frames) > 0 {
+		f.SinceMS = probes.Milliseconds(begin.Sub(r.s.Frames[0].At))
+		r.s.Processes = r.reader.Refresh(ctx, r.s.Processes, r.tree)
+	}
+	var run evidence.ProbeRun
+	f.Processes, run = r.reader.Look(ctx, r.s.Processes, process.LookOptions{Threads: o.threads})
+	r.note(run)
+	if r.s.Sockets != nil {
+		f.Sockets = socket.Frame(procDir(r.Proc), r.s.Sockets, r.own.Set())
+	}
+	f.GPUs = r.gpu.look(ctx, r)
+	f.Logs = r.log.look(ctx, r)
+	f.TookMS = probes.Milliseconds(time.Since(begin))
+	r.s.Frames = append(r.s.Frames, f)
+	r.noticeEnd(&f)
+}
+
+// noticeEnd takes down that the target has ended.
+func (r *run) noticeEnd(f *evidence.Frame) {
+	i := facts.ProcessAt(f, r.s.Target.PID)
+	if i < 0 || facts.Lives(f.Processes[i].State) {
+		return
+	}
+	t := r.reader.Find(r.s.Target.PID)
+	gone := time.Now()
+	r.s.Target.Gone = &gone
+	r.s.Target.State = evidence.TargetExited
+	r.s.Target.WaitStatus = f.Processes[i].WaitStatus
+	if t.State == evidence.TargetZombie {
+		r.s.Target.WaitStatus, r.s.Target.ParentPID, r.s.Target.ParentName = t.WaitStatus, t.ParentPID, t.ParentName
+	}
+}
+
+func (r *run) alive() bool { return r.s.Target.State == evidence.TargetAlive }
+
+// waits takes one reading of the lock words; the last two are kept.
+func (r *run) waits(ctx context.Context) {
+	look, run := r.reader.Waits(ctx, r.s.Processes)
+	r.note(run)
+	r.s.Waits = append(r.s.Waits, look)
+	if n := len(r.s.Waits); n > 2 {
+		r.s.Waits = r.s.Waits[n-2:]
+	}
+}
+
+func (r *run) pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// thin drops the threads of the frames between the first and the last that
+// looked at them: rules compare these two, and 5,000 threads in a dozen frames
+// make a snapshot nobody wants to keep.
+func thin(s *evidence.Snapshot) {
+	first, last := -1, -1
+	for i := range s.Frames {
+		for j := range s.Frames[i].Processes {
+			if len(s.Frames[i].Processes[j].Threads) > 0 {
+				if first < 0 {
+					first = i
+				}
+				last = i
+			}
+		}
+	}
+	for i := first + 1; i < last; i++ {
+		for j := range s.Frames[i].Processes {
+			s.Frames[i].Processes[j].Threads = nil
+		}
+	}
+}
