@@ -65,17 +65,16 @@ func (b *snap) last() *evidence.Process { return &b.s.Processes[len(b.s.Processe
 
 // moves is how one process moves per second.
 type moves struct {
-	state                           string
-	user, system                    uint64 // ms
-	faults                          uint64
-	anon, file, read, disk          uint64 // bytes
-	threads                         []evidence.ThreadFrame
-	position                        uint64 // bytes a second of the weight file
-	from                            uint64 // where the weight file stood at the first look
-	path                            string
-	gone                            bool
-	waitStatus                      *int
-	newContent, activity, gpuMemory int64
+	state                  string
+	user, system           uint64 // ms
+	faults                 uint64
+	anon, file, read, disk uint64 // bytes
+	threads                []evidence.ThreadFrame
+	position               uint64 // bytes a second of the weight file
+	from                   uint64 // where the weight file stood at the first look
+	path                   string
+	gone                   bool
+	waitStatus             *int
 }
 
 // frames adds looks at these seconds, in which the processes moved as said, by

@@ -227,7 +227,9 @@ func settled(j *Judgement) bool {
 	case rule.Deadlocked:
 		return j.Strength == rule.Proved
 	case rule.Ready:
-		return j.Strength == rule.Proved
+		// Its own word gets no better with time.
+		forbidden := j.Case.Asked.Passive || j.Case.Asked.NoCheck
+		return j.Strength == rule.Proved || forbidden && moves.WindowMS >= 1500
 	case rule.Loading:
 		w := &j.Case.WeightsDone
 		if j.Cause == rule.WeightsRead && w.Moving() && w.Uncertainty > 0.12 {

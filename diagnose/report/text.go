@@ -186,7 +186,7 @@ func seconds(s float64) string {
 	switch d := time.Duration(s * float64(time.Second)); {
 	case s < 10:
 		return fmt.Sprintf("%.1f s", s)
-	case d < 2*time.Minute:
+	case d < 10*time.Minute:
 		return fmt.Sprintf("%.0f s", s)
 	case d < 2*time.Hour:
 		return fmt.Sprintf("%.0f min", d.Minutes())

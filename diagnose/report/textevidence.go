@@ -126,41 +126,6 @@ func unread(u evidence.Unread) string {
 	return s
 }
 
-func (t *texter) timeline(r *Report) {
-	if len(r.Timeline) == 0 {
-		return
-	}
-	t.title("Phases, by the log")
-	for i, s := range r.Timeline {
-		if i == 24 {
-			t.line("  … and %d more in the JSON report", len(r.Timeline)-i)
-			break
-		}
-		t.line("%s", spanLine(s))
-	}
-}
-
-// spanLine is one phase of one rank: when, how long, and where in the log.
-func spanLine(s Span) string {
-	l := fmt.Sprintf("  %-14s", s.Phase)
-	if s.Rank != "" {
-		l += fmt.Sprintf(" %-10s", s.Rank)
-	}
-	if s.Begin != nil {
-		l += " from " + s.Begin.Format("15:04:05")
-	}
-	if s.Seconds != nil {
-		l += " for " + seconds(*s.Seconds)
-	}
-	switch {
-	case s.EndLine > s.Line:
-		return l + fmt.Sprintf("  lines %d to %d", s.Line, s.EndLine)
-	case s.EndLine == 0 && s.Phase != evidence.PhaseReady:
-		return l + fmt.Sprintf("  from line %d on", s.Line)
-	}
-	return l + fmt.Sprintf("  line %d", s.Line)
-}
-
 func (t *texter) gpus(r *Report) {
 	if len(r.GPUs) == 0 {
 		return

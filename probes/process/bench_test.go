@@ -2,7 +2,12 @@ package process
 
 import (
 	"context"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/whyhang/whyhang/probes/evidence"
 	"github.com/whyhang/whyhang/probes/process/scenario"
@@ -86,4 +91,48 @@ func BenchmarkRefresh(b *testing.B) {
 	for b.Loop() {
 		r.Refresh(context.Background(), procs, TreeOptions{})
 	}
+}
+
+// The same tree as a Python sampler sees it: eight ranks of 131 Python threads.
+// Where py-spy is installed (in PATH, or named by PYSPY), its time on the same
+// tree is reported beside ours.
+func BenchmarkPassBesidePySpy(b *testing.B) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		b.Skip("python3 is not installed")
+	}
+	cmd := exec.Command(python, "../../testdata/scenarios/ranks.py")
+	s := scenario.StartCmd(b, nil, cmd)
+	r := reader(b)
+	procs := treeOf(b, r, s.PID)
+	b.Cleanup(func() {
+		for _, p := range procs[1:] {
+			_ = syscall.Kill(p.PID, syscall.SIGKILL)
+		}
+	})
+	if len(procs) != 9 {
+		b.Fatalf("%d processes", len(procs))
+	}
+	for b.Loop() {
+		r.Look(context.Background(), procs, LookOptions{Threads: true})
+		r.Waits(context.Background(), procs)
+	}
+	ours := float64(b.Elapsed().Milliseconds()) / float64(b.N)
+	pyspy := os.Getenv("PYSPY")
+	if pyspy == "" {
+		pyspy, _ = exec.LookPath("py-spy")
+	}
+	if pyspy == "" {
+		return
+	}
+	best := time.Hour
+	for range 3 {
+		begin := time.Now()
+		if out, err := exec.Command(pyspy, "dump", "--subprocesses", "--pid", strconv.Itoa(s.PID)).CombinedOutput(); err != nil {
+			b.Skipf("py-spy: %v\n%s", err, out)
+		}
+		best = min(best, time.Since(begin))
+	}
+	b.ReportMetric(float64(best.Milliseconds()), "py-spy-ms")
+	b.ReportMetric(ours/float64(best.Milliseconds()), "of-py-spy")
 }

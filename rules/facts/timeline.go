@@ -141,7 +141,7 @@ func (t *Timeline) span(ev *Event) {
 			Bar: ev.Mark.Kind == evidence.KindProgress})
 		open = &t.Spans[len(t.Spans)-1]
 	}
-	t.closeBars(ev)
+	t.closeOthers(ev)
 	switch ev.Mark.Kind {
 	case evidence.KindEnd:
 		open.End, open.EndLine = ev.Hit.At, ev.Hit.Line
@@ -163,12 +163,17 @@ func (t *Timeline) span(ev *Event) {
 	t.Current = ev.Mark.Phase
 }
 
-// closeBars ends the bars that a line shows to be over: the end of their phase,
-// or the beginning of another one.
-func (t *Timeline) closeBars(ev *Event) {
+// closeOthers ends the spans that a line shows to be over: those of other
+// phases of the same rank, or of no rank; all at the ready line. A bar is over
+// at the first end of its phase, as one rank draws it for all.
+func (t *Timeline) closeOthers(ev *Event) {
 	for i := range t.Spans {
 		sp := &t.Spans[i]
-		if sp.Bar && sp.EndLine == 0 && (sp.Phase != ev.Mark.Phase || ev.Mark.Kind == evidence.KindEnd) {
+		if sp.EndLine != 0 {
+			continue
+		}
+		other := sp.Phase != ev.Mark.Phase && (sp.Rank == "" || sp.Rank == ev.Mark.Rank || ev.Mark.Kind == evidence.KindReady)
+		if other || sp.Bar && sp.Phase == ev.Mark.Phase && ev.Mark.Kind == evidence.KindEnd {
 			sp.End, sp.EndLine = ev.Hit.At, ev.Hit.Line
 		}
 	}

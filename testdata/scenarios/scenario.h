@@ -1,5 +1,5 @@
 /* What all scenarios share: each gets into its position, prints a line that
- * begins with "ready", and stays there until its standard input ends, or for
+ * begins with "ready" (see ready below), and stays there until its standard input ends, or for
  * 300 s so that a forgotten one does not stay for ever.
  *
  * Build: cc -O1 -pthread -o abba abba.c
@@ -57,10 +57,12 @@ static inline void wait_asleep(volatile pid_t *tid)
 	exit(1);
 }
 
+/* Says that the position is reached: on standard output, or, where that is a
+ * log, on the descriptor named by READY_FD. */
 static inline void ready(void)
 {
-	printf("ready\n");
-	fflush(stdout);
+	const char *fd = getenv("READY_FD");
+	dprintf(fd ? atoi(fd) : 1, "ready\n");
 }
 
 /* Stays until standard input ends. The main thread waits in poll: for the

@@ -1,6 +1,3 @@
-// Package nvmlstub builds a stand-in for NVIDIA's management library, so that
-// tests of any package can play a machine with GPUs, with a sick driver, or
-// with an old one. It is for tests only and may not be linked into whyhang.
 package nvmlstub
 
 import (

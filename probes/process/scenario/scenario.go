@@ -11,8 +11,16 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"testing"
 )
+
+// TB is what a scenario needs of a test.
+type TB interface {
+	Helper()
+	Skip(...any)
+	Fatal(...any)
+	Fatalf(string, ...any)
+	Cleanup(func())
+}
 
 // Dir makes the directory of the executables, readable for every user, once
 // for each test binary. Remove removes it; TestMain calls that last.
@@ -35,7 +43,7 @@ var builds sync.Map // path of an executable to func() error
 
 // Build compiles testdata/scenarios/name.c, once for each test binary, and
 // gives the executable's path. Without a C compiler the test is skipped.
-func Build(tb testing.TB, name string, flags ...string) string {
+func Build(tb TB, name string, flags ...string) string {
 	tb.Helper()
 	cc, err := exec.LookPath("cc")
 	if err != nil {
@@ -72,7 +80,7 @@ type Process struct {
 
 // Start builds and starts a scenario, waits until it is in position, and ends
 // it with the test.
-func Start(tb testing.TB, name string, args ...string) *Process {
+func Start(tb TB, name string, args ...string) *Process {
 	tb.Helper()
 	return StartCmd(tb, nil, exec.Command(Build(tb, name), args...))
 }
@@ -80,7 +88,7 @@ func Start(tb testing.TB, name string, args ...string) *Process {
 // StartCmd starts cmd, as another user if one is given, and waits for its
 // "ready" line. A cmd without a Stdout of its own is read for that line; one
 // with a Stdout has to say it on descriptor 3.
-func StartCmd(tb testing.TB, user *syscall.Credential, cmd *exec.Cmd) *Process {
+func StartCmd(tb TB, user *syscall.Credential, cmd *exec.Cmd) *Process {
 	tb.Helper()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user, Pdeathsig: syscall.SIGKILL}
 	if cmd.Stderr == nil {

