@@ -151,6 +151,7 @@ func unknownCases() []builtCase {
 			b.s.Processes[0].Unread = append(b.s.Processes[0].Unread, evidence.Unread{What: "/proc/4242" + file, Status: evidence.Denied, Why: "permission denied", Hint: "sudo whyhang 4242"})
 		}
 		b.s.Sockets.OwnersKnown = false
+		b.s.Host.UID = 1000
 		return b
 	}
 	return []builtCase{

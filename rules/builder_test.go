@@ -35,7 +35,7 @@ func aServer(pid int, argv ...string) *snap {
 	b := &snap{&evidence.Snapshot{
 		Schema: evidence.SnapshotSchema, Tool: evidence.Tool{Version: "built"}, Taken: then, TookMS: 2300,
 		Asked:  evidence.Asked{PID: pid, WindowMS: 10000, TolerancePct: 10},
-		Host:   evidence.Host{Kernel: "6.8.0", Arch: "amd64", CPUs: 64},
+		Host:   evidence.Host{Kernel: "6.8.0", Arch: "x86_64", CPUs: 64},
 		Target: evidence.Target{PID: pid, State: evidence.TargetAlive},
 		Sockets: &evidence.Sockets{
 			NetNS: "net:[4026531840]", SameNetNS: ptr(true), OwnersKnown: true},

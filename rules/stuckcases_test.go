@@ -41,7 +41,7 @@ func deadlockCases() []builtCase {
 			Says:    "Two threads hold one mutex each and want the other's; a third only waits for them",
 			Verdict: rule.Deadlocked, Cause: rule.LockCycle, Strength: rule.Proved, ExitCode: 5,
 			Findings: []rule.ID{"lock-cycle"}, Near: []rule.ID{"no-movement"},
-			Sentence: []string{"thread 4243 \"a-then-b\" waits for mutex 0x55d00001, held by thread 4244 \"b-then-a\"; thread 4244"},
+			Sentence: []string{"Thread 4243 \"a-then-b\" waits for mutex 0x55d00001, held by thread 4244 \"b-then-a\"; thread 4244"},
 		}, func() *evidence.Snapshot { return abba("pthread_mutex_lock").done() }},
 		{"lock-cycle-lookalike", want{
 			Says:    "Memory that looks like two crossed mutexes, with no lock function on the stacks: never a deadlock",

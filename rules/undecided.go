@@ -20,7 +20,7 @@ func undecided(c *rule.Case, j *Judgement) {
 	case c.Target.State == evidence.TargetHidden:
 		j.Cause = rule.NoPermission
 		j.Sentence = fmt.Sprintf("Process %d exists, but /proc does not show it to this user (hidepid).", pid)
-		j.Next = []rule.Step{sudo(pid)}
+		j.Next = []rule.Step{sudo(c)}
 	case c.Door.Listens && (c.Asked.Passive || c.Asked.NoCheck || c.Door.Ambiguous):
 		j.Cause = rule.NotAsked
 		j.Sentence = notAsked(c)
@@ -34,7 +34,7 @@ func undecided(c *rule.Case, j *Judgement) {
 		if m := facts.Furthest(&c.Moves); m != nil {
 			j.Sentence += " Something moves: " + facts.MoveSays(m) + "."
 		}
-		j.Next = []rule.Step{sudo(pid)}
+		j.Next = []rule.Step{sudo(c)}
 	case c.Door.Listens:
 		j.Cause = rule.NotAsked
 		j.Sentence = notAsked(c)
@@ -82,8 +82,13 @@ func askedInVain(c *rule.Case, j *Judgement) {
 	}
 }
 
-func sudo(pid int) rule.Step {
-	return rule.Step{Do: "Look with the rights that are missing", Risk: rule.RiskNone, Command: fmt.Sprintf("sudo whyhang %d", pid)}
+// sudo is the step for missing rights. Root has them all, but in a container
+// or under a security module not over everybody.
+func sudo(c *rule.Case) rule.Step {
+	if c.Host.UID == 0 {
+		return rule.Step{Do: "Even root may not read it from here; look from the host, by its PID there", Risk: rule.RiskNone, Command: "whyhang PID-ON-THE-HOST"}
+	}
+	return rule.Step{Do: "Look with the rights that are missing", Risk: rule.RiskNone, Command: fmt.Sprintf("sudo whyhang %d", c.Target.PID)}
 }
 
 func longer(pid int) rule.Step {

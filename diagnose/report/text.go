@@ -118,7 +118,9 @@ func (t *texter) first(r *Report) {
 		}
 	}
 	t.line("")
-	t.line("%s", t.faint(targetLine(r)))
+	for _, l := range wrapped(targetLine(r), t.width) {
+		t.line("%s", t.faint(l))
+	}
 	t.line("%s", t.faint(fmt.Sprintf("looked for %s at %s, exit code %d", seconds(r.TookMS/1000), r.Taken.Format("2006-01-02 15:04:05 -07:00"), r.ExitCode)))
 }
 
@@ -154,7 +156,7 @@ func factLine(c rule.Cite) string {
 func phaseLine(p *Phase) string {
 	parts := []string{"phase " + string(p.Name)}
 	if p.Percent != nil {
-		parts = append(parts, fmt.Sprintf("%s %.0f %%", bar(*p.Percent, 24), *p.Percent))
+		parts[0] += fmt.Sprintf(" %s %.0f %%", bar(*p.Percent, 24), *p.Percent)
 	}
 	if p.Done != nil && p.Total != nil && p.Unit == "bytes" {
 		parts = append(parts, fmt.Sprintf("%s of %s", facts.Bytes(*p.Done), facts.Bytes(*p.Total)))
@@ -171,7 +173,7 @@ func phaseLine(p *Phase) string {
 	if p.SilenceS > 0 {
 		parts = append(parts, "may be silent for "+seconds(p.SilenceS))
 	}
-	return strings.Join(parts, "   ")
+	return strings.Join(parts, ", ")
 }
 
 // bar is a progress bar that reads without colour and in ASCII.
@@ -197,6 +199,14 @@ func seconds(s float64) string {
 	}
 }
 
+// age is a duration of which nobody needs the seconds.
+func age(s float64) string {
+	if s >= 120 && s < 600 {
+		return fmt.Sprintf("%.0f min", s/60)
+	}
+	return seconds(s)
+}
+
 // targetLine names the server on one line.
 func targetLine(r *Report) string {
 	t := r.Target
@@ -214,7 +224,7 @@ func targetLine(r *Report) string {
 		parts = append(parts, count(t.Processes, "process", "processes")+", "+count(t.Threads, "thread", "threads"))
 	}
 	if t.UptimeS != nil {
-		parts = append(parts, "up "+seconds(*t.UptimeS))
+		parts = append(parts, "up "+age(*t.UptimeS))
 	}
 	if t.URL != "" {
 		parts = append(parts, t.URL)

@@ -92,6 +92,10 @@ func (c *Client) statusSays(status int, body string) string {
 	if body == "" {
 		return fmt.Sprintf("it answers HTTP %d", status)
 	}
+	if strings.HasPrefix(strings.TrimSpace(body), "<") {
+		// Web servers put a page there; its number says it all.
+		return fmt.Sprintf("it answers HTTP %d with a web page", status)
+	}
 	return fmt.Sprintf("it answers HTTP %d, %s", status, c.quote(body, 300))
 }
 

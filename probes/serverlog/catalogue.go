@@ -42,6 +42,9 @@ type meaning struct {
 	trace      bool
 	failure    bool
 	confirm    *regexp.Regexp // of failure
+	// counted is the signature of which a hit need only be counted once its
+	// line's prefix was seen, see counted.go; -1 for none.
+	counted int
 }
 
 // newCatalogue compiles signatures and formats. The first that is wrong is an
@@ -94,9 +97,25 @@ func newCatalogue(signatures []evidence.Signature, formats []evidence.LineFormat
 		m := mean(f.literal)
 		m.failure, m.confirm = true, f.confirm
 	}
+	for i := range c.literals {
+		c.literals[i].counted = c.countedAlone(&c.literals[i])
+	}
 	var err error
 	c.matcher, err = literal.New(literals)
 	return c, err
+}
+
+// countedAlone is the one signature a literal stands for, if a hit of it needs
+// neither a pattern nor a look at its line; -1 for other literals.
+func (c *catalogue) countedAlone(m *meaning) int {
+	if len(m.signatures) != 1 || m.prompt || m.trace || m.failure {
+		return -1
+	}
+	i := m.signatures[0]
+	if s := &c.signatures[i]; s.pattern != nil || s.Kind == evidence.KindLaunch {
+		return -1
+	}
+	return i
 }
 
 // found is one hit of a signature in a piece of a line.

@@ -26,6 +26,16 @@ type mark struct {
 	// last is the last hit, as it stood: reading its time and making its text
 	// fit to keep is left for the end, as most hits are not the last.
 	last raw
+	// late is where in the region the last hit stands, if it is not in last
+	// yet; 0: it is. lateLine newlines stand before position lateFrom.
+	late, lateFrom int
+	lateLine       int64
+}
+
+// setLast keeps the last hit.
+func (m *mark) setLast(piece []byte, at int, line, offset int64) {
+	m.last.set(piece, at, line, offset)
+	m.late = 0
 }
 
 // raw is a line as it was matched, without escapes.

@@ -15,7 +15,8 @@ type region struct {
 	// there for context only.
 	from, cut int
 	base      int64 // offset of buf[0] in the file
-	line      int64 // newlines before buf[from]
+	line      int64 // newlines before buf[counted]
+	counted   int
 }
 
 // piece is the part of a line that holds the hit at hand.
@@ -46,8 +47,9 @@ func (r *region) read(c *catalogue, st *state, hits []literal.Hit) (int64, []lit
 		traced = st.follow(c, r, r.from, r.line+1)
 	}
 	hits = c.matcher.AppendAll(hits[:0], r.buf[r.from:min(len(r.buf), r.cut+literal.Max)])
-	counted := r.from
+	r.counted = r.from
 	p := piece{end: -1, failure: -1}
+	again := -1 // position of the last hit that was only counted
 	for _, h := range hits {
 		at := r.from + h.Start
 		if at >= r.cut {
@@ -56,15 +58,20 @@ func (r *region) read(c *catalogue, st *state, hits []literal.Hit) (int64, []lit
 		if at < mute {
 			continue
 		}
+		m := &c.literals[h.Literal]
+		if m.counted >= 0 && st.again(r, m.counted, at) {
+			again = at
+			p.known = p.known || at < p.end
+			continue
+		}
 		if at >= p.end {
 			p.close(c, st, r)
-			r.line += int64(bytes.Count(r.buf[counted:at], newline))
-			counted = at
+			r.countTo(at)
 			p = piece{line: r.line + 1, failure: -1, tried: p.tried[:0]}
 			p.start, p.end = pieceAround(r.buf, at)
 			p.text = stripped(r.buf[p.start:p.end])
+			p.known = again >= p.start
 		}
-		m := &c.literals[h.Literal]
 		switch {
 		case m.prompt:
 			st.muted = true
@@ -85,21 +92,27 @@ func (r *region) read(c *catalogue, st *state, hits []literal.Hit) (int64, []lit
 		}
 	}
 	p.close(c, st, r)
-	return r.line + int64(bytes.Count(r.buf[counted:r.cut], newline)), hits
+	st.keepLast(r)
+	r.countTo(r.cut)
+	return r.line, hits
 }
 
 var newline = []byte{'\n'}
 
+// countTo counts newlines up to a position.
+func (r *region) countTo(at int) {
+	r.line += int64(bytes.Count(r.buf[r.counted:at], newline))
+	r.counted = at
+}
+
 // unmute is the end of the line that holds at: a prompt lasts that long. A line
 // that goes on past the region keeps st muted.
 func (r *region) unmute(st *state, at int) int {
-	for i := at; i < r.cut; i++ {
-		if separates(r.buf[i]) {
-			st.muted = false
-			return i
-		}
+	end := pieceEnd(r.buf, at, r.cut)
+	if end < r.cut {
+		st.muted = false
 	}
-	return r.cut
+	return end
 }
 
 // signature counts a hit of a signature's literal at that position, if its
@@ -108,7 +121,8 @@ func (r *region) signature(c *catalogue, st *state, p *piece, i, at int) {
 	s := &c.signatures[i]
 	switch {
 	case s.pattern == nil:
-		r.count(c, st, p, i, len(stripped(r.buf[p.start:at])), nil)
+		m := r.count(c, st, p, i, len(stripped(r.buf[p.start:at])), nil)
+		st.remember(i, r.buf[p.start:at], m)
 	case !r.whole(p):
 		r.within(c, st, p, i, at)
 	case !slices.Contains(p.tried, i):
@@ -150,13 +164,13 @@ func (r *region) within(c *catalogue, st *state, p *piece, i, at int) {
 	}
 }
 
-func (r *region) count(c *catalogue, st *state, p *piece, i, at int, groups []int) {
+func (r *region) count(c *catalogue, st *state, p *piece, i, at int, groups []int) *mark {
 	p.known = true
 	offset := r.base + int64(p.start)
 	if c.signatures[i].Kind == evidence.KindLaunch && st.launch(i, p.line, offset) {
 		st.first = r.firstTime(c, p.start)
 	}
-	st.add(c, i, p.text, at, groups, p.line, offset)
+	return st.add(c, i, p.text, at, groups, p.line, offset)
 }
 
 // trace starts to follow a traceback whose first line is the piece.

@@ -2,14 +2,19 @@ package serverlog
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/whyhang/whyhang/probes/evidence"
 )
 
 // benchBytes is the size of the log that BenchmarkScan reads.
@@ -43,8 +48,52 @@ func debugLines(known int) []string {
 	return lines
 }
 
+// accessLines are those of a busy vLLM server that colours its prefix.
+func accessLines() []string {
+	const access = "\x1b[1;36m(APIServer pid=4242)\x1b[0;0m INFO:     10.0.0.%d:%d - \"POST /v1/chat/completions HTTP/1.1\" 200 OK\n"
+	lines := make([]string, 200)
+	for i := range lines {
+		lines[i] = fmt.Sprintf(access, 7+i%4, 40000+i*i%9973)
+	}
+	return lines
+}
+
+// sampleMix are the lines of a real debug log of SGLang between its launch and
+// its ready line: three of four are locks that are tried again and again.
+func sampleMix(tb testing.TB, c *catalogue) []string {
+	tb.Helper()
+	b, err := os.ReadFile(filepath.Join(logs, "sglang-0.5.23-cpu-tp2-debug.log"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var lines []string
+	for line := range bytes.Lines(b) {
+		outer := slices.ContainsFunc(c.match(line), func(f found) bool {
+			k := c.signatures[f.signature].Kind
+			return k == evidence.KindLaunch || k == evidence.KindReady
+		})
+		if !outer {
+			lines = append(lines, string(line))
+		}
+	}
+	return lines
+}
+
+// numbered fills time, rank and a number into lines.
+func numbered(lines []string) func(io.Writer, int64) (int, error) {
+	at := time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)
+	return func(w io.Writer, n int64) (int, error) {
+		return fmt.Fprintf(w, lines[n%int64(len(lines))], at.Add(time.Duration(n)*7*time.Millisecond).Format(time.TimeOnly), n%8, n)
+	}
+}
+
+// verbatim writes lines as they are.
+func verbatim(lines []string) func(io.Writer, int64) (int, error) {
+	return func(w io.Writer, n int64) (int, error) { return io.WriteString(w, lines[n%int64(len(lines))]) }
+}
+
 // writeLog writes a log of that size and returns its path and number of lines.
-func writeLog(tb testing.TB, size int64, lines []string) (string, int64) {
+func writeLog(tb testing.TB, size int64, line func(io.Writer, int64) (int, error)) (string, int64) {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "server.log")
 	f, err := os.Create(path)
@@ -53,10 +102,9 @@ func writeLog(tb testing.TB, size int64, lines []string) (string, int64) {
 	}
 	defer f.Close()
 	w := bufio.NewWriterSize(f, 1<<20)
-	at := time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)
 	var written, n int64
 	for ; written < size; n++ {
-		c, err := fmt.Fprintf(w, lines[n%int64(len(lines))], at.Add(time.Duration(n)*7*time.Millisecond).Format(time.TimeOnly), n%8, n)
+		c, err := line(w, n)
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -72,15 +120,24 @@ func writeLog(tb testing.TB, size int64, lines []string) (string, int64) {
 // is how many of ten lines are known ones: a debug log of a start has few, a
 // log of a busy server is nothing else.
 func BenchmarkScan(b *testing.B) {
-	for _, known := range []int{0, 2, 10} {
-		b.Run(fmt.Sprintf("known=%d", known), func(b *testing.B) {
-			path, lines := writeLog(b, benchBytes, debugLines(known))
+	c := catalogueOf(b, knownLines(b))
+	for _, bb := range []struct {
+		name string
+		line func(io.Writer, int64) (int, error)
+	}{
+		{"known=0", numbered(debugLines(0))},
+		{"known=2", numbered(debugLines(2))},
+		{"known=10", numbered(debugLines(10))},
+		{"access", verbatim(accessLines())},
+		{"sample", verbatim(sampleMix(b, c))},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			path, lines := writeLog(b, benchBytes, bb.line)
 			f, _, err := openLog(path)
 			if err != nil {
 				b.Fatal(err)
 			}
 			defer f.Close()
-			c := catalogueOf(b, knownLines(b))
 			b.SetBytes(fileSize(b, f))
 			b.ReportAllocs()
 			before := cpuTime(b)

@@ -21,10 +21,11 @@ type state struct {
 	first      *time.Time
 	marks      []*mark
 	index      map[markKey]*mark
-	// recent and seen lead from a signature and the prefix of its line
-	// straight to the mark.
-	recent map[int]*recent
+	// recent, by signature, and seen lead from the prefix of a line straight
+	// to the mark.
+	recent []*recent
 	seen   map[string]*mark
+	late   []*mark // see again
 	errors errorLines
 	trace  *trace
 	muted  bool // the line goes on and is a prompt
@@ -46,14 +47,14 @@ func newState() *state {
 func (st *state) forget() {
 	st.announced, st.under, st.first = map[int]bool{}, false, nil
 	st.marks, st.index = nil, map[markKey]*mark{}
-	st.recent, st.seen = map[int]*recent{}, map[string]*mark{}
+	st.recent, st.seen = nil, map[string]*mark{}
 }
 
 // clone is a copy that can go on without changing the original.
 func (st *state) clone() *state {
 	c := *st
 	c.announced, c.index, c.key = map[int]bool{}, map[markKey]*mark{}, nil
-	c.recent, c.seen = map[int]*recent{}, map[string]*mark{}
+	c.recent, c.seen, c.late = nil, map[string]*mark{}, nil
 	for i := range st.announced {
 		c.announced[i] = true
 	}
@@ -85,7 +86,7 @@ func (st *state) launch(signature int, line, offset int64) bool {
 }
 
 // add counts a hit. piece is the line around it, at where it stands in piece.
-func (st *state) add(c *catalogue, signature int, piece []byte, at int, groups []int, line, offset int64) {
+func (st *state) add(c *catalogue, signature int, piece []byte, at int, groups []int, line, offset int64) *mark {
 	s := &c.signatures[signature]
 	if !belongsToLaunch(&s.Signature) {
 		st.under = true
@@ -99,13 +100,14 @@ func (st *state) add(c *catalogue, signature int, piece []byte, at int, groups [
 		}
 		m.progress = append(m.progress[:0], st.key...)
 	}
-	m.last.set(piece, at, line, offset)
+	m.setLast(piece, at, line, offset)
 	if m.count == 1 {
 		m.first = c.hit(&m.last, signature)
 		if st.first == nil {
 			st.first = m.first.At
 		}
 	}
+	return m
 }
 
 // markFor finds or makes the mark of a signature and the rank the line names.
@@ -115,25 +117,16 @@ func (st *state) markFor(c *catalogue, signature int, piece []byte, at int, grou
 	if at > maxPrefix || s.rankGroup >= 0 {
 		return st.markOf(signature, c.rankOf(s, piece, at, groups))
 	}
-	r := st.recent[signature]
-	if r == nil {
-		r = &recent{}
-		st.recent[signature] = r
-	}
-	m := r.find(piece[:at])
-	if m != nil {
-		return m
-	}
 	st.key = binary.LittleEndian.AppendUint16(st.key[:0], uint16(signature))
 	st.key = rankKey(st.key, piece[:at])
-	if m = st.seen[string(st.key)]; m == nil {
+	m := st.seen[string(st.key)]
+	if m == nil {
 		m = st.markOf(signature, c.rankOf(s, piece, at, groups))
 		if len(st.seen) >= maxPrefixes {
 			clear(st.seen)
 		}
 		st.seen[string(st.key)] = m
 	}
-	r.add(piece[:at], m)
 	return m
 }
 

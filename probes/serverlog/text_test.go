@@ -85,46 +85,6 @@ func TestPieceAround(t *testing.T) {
 	}
 }
 
-// Prefixes that the quick comparison takes for equal have the same key.
-func FuzzPrefix(f *testing.F) {
-	f.Add([]byte("[2026-11-30 17:07:19 TP1] "), []byte("[2026-11-30 18:17:29 TP1] "))
-	f.Add([]byte("[2026-11-30 17:07:19 TP1] "), []byte("[2026-11-30 17:07:19 TP2] "))
-	f.Add([]byte("(VllmWorker-0 pid=10239) 1:2"), []byte("(VllmWorker-1 pid=10239) 1;2"))
-	f.Fuzz(func(t *testing.T, a, b []byte) {
-		if len(a) > maxPrefix || len(b) > maxPrefix {
-			t.Skip()
-		}
-		r, m := &recent{}, &mark{}
-		r.add(a, m)
-		if r.find(a) != m {
-			t.Fatalf("%q is not found", a)
-		}
-		same := string(rankKey(nil, a)) == string(rankKey(nil, b)) && len(a) == len(b)
-		if found := r.find(b) == m; found && !same {
-			t.Fatalf("%q is taken for %q", b, a)
-		}
-	})
-}
-
-func TestRecentForgetsTheOldest(t *testing.T) {
-	r := &recent{}
-	marks := make([]*mark, maxRecent+4)
-	prefix := func(i int) []byte { return []byte("[10:00:00 TP" + string(rune('A'+i)) + "] ") }
-	for i := range marks {
-		marks[i] = &mark{signature: i}
-		r.add(prefix(i), marks[i])
-	}
-	for i := range marks {
-		want := marks[i]
-		if i < 4 {
-			want = nil
-		}
-		if got := r.find(prefix(i)); got != want {
-			t.Errorf("prefix %d: %v", i, got)
-		}
-	}
-}
-
 func TestTimes(t *testing.T) {
 	s := setup{Formats: []evidence.LineFormat{
 		{Engine: "full", Time: `\[(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?)[ \]]`, Layout: "2006-01-02 15:04:05"},

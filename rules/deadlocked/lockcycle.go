@@ -92,7 +92,15 @@ func cycleSentence(c *rule.Case, cycle []int) string {
 		e := c.WaitGraph.Edges[tid]
 		parts = append(parts, thread(c, e.PID, tid)+" "+waitsFor(c, e))
 	}
-	return strings.Join(parts, "; ") + ". Neither can ever run again."
+	end := ". None of them can ever run again."
+	switch len(cycle) {
+	case 1:
+		end = ". It can never run again."
+	case 2:
+		end = ". Neither can ever run again."
+	}
+	says := strings.Join(parts, "; ") + end
+	return strings.ToUpper(says[:1]) + says[1:]
 }
 
 // waitsFor is the predicate of the sentence: "waits for mutex 0x…, held by …".

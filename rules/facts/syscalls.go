@@ -36,7 +36,7 @@ func CallName(arch, line string) string {
 		return "no system call"
 	}
 	calls := amd64Calls
-	if arch == "arm64" {
+	if arch == "arm64" || arch == "aarch64" {
 		calls = arm64Calls
 	}
 	if name, ok := calls[number]; ok {

@@ -2,6 +2,7 @@ package literal
 
 import (
 	"encoding/binary"
+	"maps"
 	"slices"
 )
 
@@ -12,29 +13,44 @@ const block = 4
 // which stays in the first cache.
 const filterBits = 16
 
+// bucketBits is the number of the hash's upper bits that lead to the entries.
+// A table with a place for each hash would be read far apart, and slowly.
+const bucketBits = 12
+
+// wide is how much of a string is compared with one instruction, in bytes.
+const wide = 8
+
 // group is the strings that are searched for with one stride.
 type group struct {
 	stride int
 	// filter has a bit for the hash of each block that matters.
 	filter [1 << filterBits / 64]uint64
-	// first is the index of a hash's first entry in entries, plus one.
-	first   [1 << filterBits]uint32
+	// first is where a bucket's entries begin.
+	first   [1 << bucketBits]uint32
 	entries []entry
 	strings []string
+	// short: some strings are shorter than wide.
+	short bool
 }
 
 // entry says: a text that holds block at position i may hold the string at
 // position i-offset.
 type entry struct {
+	// word is wide bytes of the string with the block among them, back bytes
+	// behind the word's first one.
+	word    uint64
 	block   uint32
 	literal uint16
 	offset  uint16
-	last    bool // of its hash
+	back    uint8
+	last    bool // of its bucket
 }
 
-func hash(b uint32) uint32 {
-	return b * 2654435761 >> (32 - filterBits)
+func hash(b uint32) uint16 {
+	return uint16(b * 2654435761 >> (32 - filterBits))
 }
+
+func bucket(h uint16) uint16 { return h >> (filterBits - bucketBits) }
 
 // newGroup builds the tables for some of the strings. The shortest decides the
 // stride; of longer ones a window of that length is enough, and the window is
@@ -44,30 +60,36 @@ func newGroup(literals []string, members []int) *group {
 	for _, i := range members {
 		shortest = min(shortest, len(literals[i]))
 	}
-	g := &group{stride: shortest - block + 1, strings: literals}
+	g := &group{stride: shortest - block + 1, strings: literals, short: shortest < wide}
 	price := newPrices(literals, members)
-	byHash := map[uint32][]entry{}
+	byBucket := map[uint16][]entry{}
 	for _, i := range members {
 		l := literals[i]
 		at := price.window(l, g.stride)
 		for off := at; off < at+g.stride; off++ {
-			b := blockAt(l, off)
-			h := hash(b)
-			byHash[h] = append(byHash[h], entry{block: b, literal: uint16(i), offset: uint16(off)})
+			e := newEntry(l, off, g.short)
+			e.literal = uint16(i)
+			h := hash(e.block)
+			g.filter[h/64] |= 1 << (h % 64)
+			byBucket[bucket(h)] = append(byBucket[bucket(h)], e)
 		}
 	}
-	hashes := make([]uint32, 0, len(byHash))
-	for h := range byHash {
-		hashes = append(hashes, h)
-	}
-	slices.Sort(hashes)
-	for _, h := range hashes {
-		g.filter[h/64] |= 1 << (h % 64)
-		g.first[h] = uint32(len(g.entries) + 1)
-		g.entries = append(g.entries, byHash[h]...)
+	for _, b := range slices.Sorted(maps.Keys(byBucket)) {
+		g.first[b] = uint32(len(g.entries))
+		g.entries = append(g.entries, byBucket[b]...)
 		g.entries[len(g.entries)-1].last = true
 	}
 	return g
+}
+
+// newEntry is the entry for the block at off in s.
+func newEntry(s string, off int, short bool) entry {
+	e := entry{block: blockAt(s, off), offset: uint16(off)}
+	if !short {
+		from := min(off, len(s)-wide)
+		e.word, e.back = binary.LittleEndian.Uint64([]byte(s[from:from+wide])), uint8(off-from)
+	}
+	return e
 }
 
 func blockAt(s string, off int) uint32 {
@@ -89,11 +111,11 @@ func (g *group) appendAll(dst []Hit, text []byte) []Hit {
 }
 
 // verify compares the text around a block with the strings the block may be
-// part of.
-func (g *group) verify(dst []Hit, text []byte, i int, b, h uint32) []Hit {
-	for n := int(g.first[h]) - 1; ; n++ {
+// part of: a word of each first, as most of them differ there.
+func (g *group) verify(dst []Hit, text []byte, i int, b uint32, h uint16) []Hit {
+	for n := int(g.first[bucket(h)]); ; n++ {
 		e := &g.entries[n]
-		if e.block == b {
+		if g.short && e.block == b || !g.short && hasWord(text, i-int(e.back), e.word) {
 			l := g.strings[e.literal]
 			start := i - int(e.offset)
 			if start >= 0 && start+len(l) <= len(text) && string(text[start:start+len(l)]) == l {
@@ -104,4 +126,8 @@ func (g *group) verify(dst []Hit, text []byte, i int, b, h uint32) []Hit {
 			return dst
 		}
 	}
+}
+
+func hasWord(text []byte, at int, word uint64) bool {
+	return uint(at) < uint(len(text)) && len(text)-at >= wide && binary.LittleEndian.Uint64(text[at:]) == word
 }

@@ -82,6 +82,9 @@ func order(a, b Hit) int {
 // settle sorts hits that are nearly sorted, by insertion.
 func settle(hits []Hit) {
 	for i := 1; i < len(hits); i++ {
+		if hits[i].Start > hits[i-1].Start {
+			continue
+		}
 		for j := i; j > 0 && order(hits[j], hits[j-1]) < 0; j-- {
 			hits[j], hits[j-1] = hits[j-1], hits[j]
 		}
