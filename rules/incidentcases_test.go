@@ -120,6 +120,15 @@ func incidentCases() []builtCase {
 			b := incidentServer().frames(ranks(moves{user: 950, system: 30, faults: 4000, anon: 15 << 20, threads: computing}), 0, 0.1, 0.5, 1, 1.5, 2.1).gpus()
 			return b.log("incident-sglang", 88, 180).taken("22:57:30").done()
 		}},
+		{"incident-2-half-of-the-ranks", want{
+			Says:    "The same, when four of the eight ranks have ended",
+			Verdict: rule.Loading, Cause: rule.WeightsConvert, Strength: rule.Strong, ExitCode: 3,
+			Findings: []rule.ID{"weights-convert", "distorting-flag"}, Near: []rule.ID{"phase-moves", "no-movement"},
+			Sentence: []string{"4 of 8 ranks have ended it, not yet TP4, TP5, TP6, TP7"}, Warnings: flags,
+		}, func() *evidence.Snapshot {
+			b := incidentServer().frames(ranks(moves{user: 950, system: 30, faults: 4000, anon: 15 << 20, threads: computing}), 0, 0.1, 0.5, 1, 1.5, 2.1).gpus()
+			return b.log("incident-sglang", 92, 1).taken("22:58:25").done()
+		}},
 		{"incident-3-ready-passive", want{
 			Says:    "The incident after the load, with --passive: ready at line 312 of a log of which 80 lines had been read",
 			Verdict: rule.Ready, Cause: rule.Idle, Strength: rule.Strong, ExitCode: 0,

@@ -176,7 +176,7 @@ func step(f rule.Finding) int {
 		}
 		return stepNoAnswer
 	case rule.Ready:
-		if f.Strength == rule.Proved {
+		if f.Rule == "answers" {
 			return stepAnswers
 		}
 		// A word of its own is no answer: whatever speaks against it wins.
@@ -229,7 +229,7 @@ func settled(j *Judgement) bool {
 	case rule.Ready:
 		// Its own word gets no better with time.
 		forbidden := j.Case.Asked.Passive || j.Case.Asked.NoCheck
-		return j.Strength == rule.Proved || forbidden && moves.WindowMS >= 1500
+		return j.Case.Check != nil || forbidden && moves.WindowMS >= 1500
 	case rule.Loading:
 		w := &j.Case.WeightsDone
 		if j.Cause == rule.WeightsRead && w.Moving() && w.Uncertainty > 0.12 {

@@ -14,25 +14,41 @@ type recent struct {
 	oldest   int // is overwritten next, when there are maxRecent
 }
 
-// prefix is one of them, as it stands in the file, in whole words. The words
-// are counted from its end, where the rank is; the last one is its first eight
-// bytes, which may be compared twice.
+// prefix is one of them, as it stands in the file.
 type prefix struct {
-	len   int
-	words [maxPrefix / 8]uint64
-	// mask has no bits where a number may differ: all decimal digits have the
-	// same upper half.
-	mask [maxPrefix / 8]uint64
-	mark *mark
+	len int
+	// words are counted from its end, where the rank is. The last one is its
+	// first eight bytes, some of which are compared twice.
+	words [maxPrefix / 8]word
+	mark  *mark
+}
+
+// word is eight bytes of a prefix, or fewer at its front.
+type word struct {
+	bytes uint64
+	// equal has the bits that must be equal, digit the lower halves of bytes
+	// that may be any decimal digit: all of them have the same upper half.
+	equal, digit uint64
+}
+
+// matches says whether eight bytes are the word. The lower half of a digit may
+// not carry into the upper one when six is added.
+func (w *word) matches(x uint64) bool {
+	const each = 0x0101010101010101
+	return (x^w.bytes)&w.equal == 0 && ((x&w.digit)+each*6)&(each*0x10) == 0
 }
 
 // find is the mark of a prefix that was seen lately and stands again in front
 // of a position, from the beginning of a line on; nil for none. One process
 // writes several lines, or ranks write in turn.
 func (r *recent) find(buf []byte, at int) *mark {
+	if at < 8 {
+		return nil
+	}
+	end := binary.LittleEndian.Uint64(buf[at-8:])
 	j := r.last
 	for range r.prefixes {
-		if p := &r.prefixes[j]; p.standsBefore(buf, at) {
+		if p := &r.prefixes[j]; p.words[0].matches(end) && p.standsBefore(buf, at) {
 			r.last = j
 			return p.mark
 		}
@@ -43,56 +59,54 @@ func (r *recent) find(buf []byte, at int) *mark {
 	return nil
 }
 
+// standsBefore compares all but the last word.
 func (p *prefix) standsBefore(buf []byte, at int) bool {
 	from := at - p.len
-	if from < 1 || !separates(buf[from-1]) || at < 8 {
+	if from < 1 || !separates(buf[from-1]) {
 		return false
 	}
-	if p.len < 8 {
-		return p.same(0, firstWord(buf[:at], p.len))
+	if p.len <= 8 {
+		return true
 	}
-	i, n := at-8, 0
-	for ; i > from; i, n = i-8, n+1 {
-		if !p.same(n, binary.LittleEndian.Uint64(buf[i:])) {
+	n := 1
+	for i := at - 16; i > from; i -= 8 {
+		if !p.words[n].matches(binary.LittleEndian.Uint64(buf[i:])) {
 			return false
 		}
+		n++
 	}
-	return p.same(n, binary.LittleEndian.Uint64(buf[from:]))
-}
-
-// same compares one word: bytes must be equal, or both decimal digits where a
-// number may differ. Of such a digit the upper half must be equal, and the
-// lower one may not carry into it when six is added.
-func (p *prefix) same(i int, w uint64) bool {
-	const each = 0x0101010101010101
-	return (w^p.words[i])&p.mask[i] == 0 && ((w&^p.mask[i])+each*6)&(each*0x10) == 0
-}
-
-// firstWord is the last n bytes of b, at most eight, as a word; b has eight.
-func firstWord(b []byte, n int) uint64 {
-	return binary.LittleEndian.Uint64(b[len(b)-8:]) >> (8 * (8 - n))
+	return p.words[n].matches(binary.LittleEndian.Uint64(buf[from:]))
 }
 
 // add remembers a prefix, in the place of the oldest if there are many. One that
 // is known, such as that of the first line in the buffer, is not added again.
 func (r *recent) add(b []byte, m *mark) {
-	p := prefix{len: len(b), mark: m}
-	var text, mask [maxPrefix + 8]byte // a word of NULs, and the prefix
+	var text, equal, digit [8 + maxPrefix]byte // a word of NULs, and the prefix
+	end := 8 + len(b)
 	copy(text[8:], b)
-	if r.find(text[:], 8+len(b)) != nil {
+	if r.find(text[:], end) != nil {
 		return
 	}
-	fixed(mask[8:8+len(b)], b)
-	word := func(n, end, bytes int) {
-		p.words[n], p.mask[n] = firstWord(text[:8+end], bytes), firstWord(mask[:8+end], bytes)
+	fixed(equal[8:end], b)
+	for i := range b {
+		digit[8+i] = ^equal[8+i]
 	}
-	n := 0
-	for i := len(b); i > 8; i, n = i-8, n+1 {
-		word(n, i, 8)
+	p := prefix{len: len(b), mark: m}
+	set := func(n, at int) {
+		p.words[n] = word{
+			bytes: binary.LittleEndian.Uint64(text[at:]),
+			equal: binary.LittleEndian.Uint64(equal[at:]),
+			digit: binary.LittleEndian.Uint64(digit[at:]),
+		}
 	}
-	word(n, min(len(b), 8), min(len(b), 8))
-	if len(b) < 8 {
-		p.mask[n] |= ^uint64(0) << (8 * len(b))
+	set(0, end-8)
+	if len(b) > 8 {
+		n := 1
+		for i := end - 16; i > 8; i -= 8 {
+			set(n, i)
+			n++
+		}
+		set(n, 8)
 	}
 	if len(r.prefixes) < maxRecent {
 		r.prefixes = append(r.prefixes, p)

@@ -46,6 +46,7 @@ func TestRecentFinds(t *testing.T) {
 		{"[10:00:00 TP0] ", "[10:00:00 TP1] ", false},
 		{"[10:00:00 TP0] ", "[10:00:00  TP0] ", false},
 		{"[10:00:00 TP0] ", "[1a:00:00 TP0] ", false},
+		{"[10:00:00 TP0] ", "[1?:00:00 TP0] ", false},
 		{"[10:00:00 TP0] Lock 14007 ", "[10:00:00 TP0] Lock 98765 ", true},
 		{"(EngineCore pid=7) INFO 11-30", "(EngineCore pid=8) INFO 11-30", false},
 		{"\x1b[1;36m(Worker_TP0 pid=7)\x1b[0;0m INFO 11-30", "\x1b[1;36m(Worker_TP0 pid=7)\x1b[0;0m INFO 12-01", true},

@@ -2,6 +2,7 @@ package facts
 
 import (
 	"net/netip"
+	"net/url"
 	"strconv"
 
 	"github.com/whyhang/whyhang/probes/evidence"
@@ -40,7 +41,7 @@ func doorOf(s *evidence.Snapshot, f *Facts) Door {
 		d.NotKnown = "sockets were not read"
 		return d
 	}
-	port, because := f.wantedPort()
+	port, told, because := f.wantedPort()
 	var mine []int
 	for i := range s.Sockets.Listeners {
 		l := &s.Sockets.Listeners[i]
@@ -57,30 +58,35 @@ func doorOf(s *evidence.Snapshot, f *Facts) Door {
 	if !d.Listens && !s.Sockets.OwnersKnown {
 		d.NotKnown = "the descriptors of the tree are not readable, so the owner of a socket is not known"
 	}
-	d.choose(s, f, mine, port, because)
+	d.choose(s, f, mine, port, told, because)
 	if d.Listener >= 0 {
 		d.URL = URLOf(&s.Sockets.Listeners[d.Listener])
 	}
 	return d
 }
 
-// wantedPort is the port the server was told to use, or says it uses.
-func (f *Facts) wantedPort() (int, string) {
+// wantedPort is the port the server was told to use, or says it uses; told is
+// false for an engine's default, which is only a guess.
+func (f *Facts) wantedPort() (port int, told bool, because string) {
 	if p, ev := f.Phases.Value("port"); ev != nil {
 		if n, err := strconv.Atoi(p); err == nil {
-			return n, "line " + strconv.FormatInt(ev.Hit.Line, 10) + " of the log names port " + p
+			return n, true, "line " + strconv.FormatInt(ev.Hit.Line, 10) + " of the log names port " + p
 		}
 	}
 	if f.Engine.Port != 0 {
-		return f.Engine.Port, "the command line's port is " + strconv.Itoa(f.Engine.Port)
+		because = "the command line's port is "
+		if !f.Engine.PortTold {
+			because = "the engine's default port is "
+		}
+		return f.Engine.Port, f.Engine.PortTold, because + strconv.Itoa(f.Engine.Port)
 	}
-	return 0, ""
+	return 0, false, ""
 }
 
 // choose takes the listener on the wanted port; without one, the only TCP
 // listener, or the only one of the main process. Internal listeners (stores,
 // message queues) must not be sent HTTP.
-func (d *Door) choose(s *evidence.Snapshot, f *Facts, mine []int, port int, because string) {
+func (d *Door) choose(s *evidence.Snapshot, f *Facts, mine []int, port int, told bool, because string) {
 	var tcp, ofMain, ofMainPID []int
 	for _, i := range mine {
 		l := &s.Sockets.Listeners[i]
@@ -101,7 +107,7 @@ func (d *Door) choose(s *evidence.Snapshot, f *Facts, mine []int, port int, beca
 	}
 	// A server that was told its port and does not listen there is not up,
 	// whatever else it listens on.
-	if port != 0 && f.Engine.Known != nil {
+	if told && f.Engine.Known != nil {
 		return
 	}
 	for _, c := range []struct {
@@ -135,6 +141,27 @@ func rootPID(s *evidence.Snapshot) string {
 		return "?"
 	}
 	return strconv.Itoa(s.Processes[0].PID)
+}
+
+// Leads tells whether a URL that the operator named leads to the door: its port
+// is the door's, on this host. Without a URL the door itself was asked.
+func (d *Door) Leads(s *evidence.Snapshot, named string) bool {
+	if d.Listener < 0 {
+		return false
+	}
+	if named == "" {
+		return true
+	}
+	u, err := url.Parse(named)
+	if err != nil || u.Port() != strconv.Itoa(s.Sockets.Listeners[d.Listener].Port) {
+		return false
+	}
+	if u.Hostname() == "localhost" {
+		return true
+	}
+	addr, err := netip.ParseAddr(u.Hostname())
+	own, _ := netip.ParseAddrPort(s.Sockets.Listeners[d.Listener].Address)
+	return err == nil && (addr.IsLoopback() || addr.IsUnspecified() || addr.Unmap() == own.Addr().Unmap())
 }
 
 // URLOf is the base URL of a TCP listener. A wildcard address is reached

@@ -24,10 +24,12 @@ type Engine struct {
 	// knows it by; both "" if not given.
 	Model  string
 	Served string
-	// Host and Port are where the command line puts the API; Port 0: not
-	// known.
-	Host string
-	Port int
+	// Host and Port are where the API should be; Port 0: not known. PortTold:
+	// the command line says so, it is not just the engine's default, which a
+	// configuration file may have changed.
+	Host     string
+	Port     int
+	PortTold bool
 }
 
 // engineOf asks every engine about every process; the first process (they are
@@ -133,6 +135,7 @@ func (e *Engine) readCommand(s *evidence.Snapshot) {
 	// A default port is a guess where no command line was seen at all.
 	if p := value(f.Port); p != "" {
 		e.Port, _ = strconv.Atoi(p)
+		e.PortTold = e.Port != 0
 	} else if _, modelSeen := e.Command.Value(f.Model...); modelSeen || e.Model != "" {
 		e.Port = f.DefaultPort
 	}

@@ -2,6 +2,7 @@ package loading
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/whyhang/whyhang/probes/evidence"
@@ -48,6 +49,19 @@ func weightsPhase(c *rule.Case, name evidence.Phase) *facts.Phase {
 		}
 	}
 	return p
+}
+
+// ranks says which ranks are still in a phase that others have ended.
+func ranks(c *rule.Case, name evidence.Phase) string {
+	behind, ahead := c.Phases.Behind(name)
+	if len(behind) == 0 || len(ahead) == 0 {
+		return ""
+	}
+	who := strings.Join(behind[:min(4, len(behind))], ", ")
+	if len(behind) > 4 {
+		who += ", …"
+	}
+	return fmt.Sprintf(" %d of %d ranks have ended it, not yet %s.", len(ahead), len(ahead)+len(behind), who)
 }
 
 // citeLog cites the log line that names the current phase.

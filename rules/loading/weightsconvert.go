@@ -79,7 +79,7 @@ func evalWeightsConvert(c *rule.Case) []rule.Finding {
 	if logSays {
 		f.Cites = append(f.Cites, citeLog(c)...)
 	}
-	f.Says += patience(p)
+	f.Says += ranks(c, evidence.PhaseWeights) + patience(p)
 	return []rule.Finding{f}
 }
 

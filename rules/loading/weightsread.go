@@ -58,7 +58,7 @@ func evalWeightsRead(c *rule.Case) []rule.Finding {
 		f.Says = fmt.Sprintf("It reads its weights: %s of %s (%.0f %%) at %s/s, about %.0f s left",
 			facts.Bytes(w.DoneBytes), facts.Bytes(w.TotalBytes), *p.Percent, facts.Bytes(w.Rate), *p.ETA)
 	}
-	f.Says += "."
+	f.Says += "." + ranks(c, evidence.PhaseWeights)
 	// A second, independent sign: memory, faults or storage moved as well, or
 	// the log names the phase.
 	for _, k := range []facts.Kind{facts.MemoryFile, facts.BytesRead, facts.DiskRead, facts.MemoryAnon, facts.GPUMemory, facts.Faults, facts.CPUSystem} {

@@ -37,6 +37,11 @@ engine.`,
 		f := rule.Finding{Cause: rule.Idle, Strength: rule.Proved, Cites: []rule.Cite{c.Cite(c.Check.Says, "check", "verdict")}}
 		n := len(c.Check.Exchanges)
 		says := "It is ready: it answered 2+2 correctly"
+		if !c.Door.Leads(c.Snapshot, c.Asked.URL) {
+			// The place was named by the operator and is no socket of this tree.
+			says = fmt.Sprintf("It is ready, if %s leads to it: there 2+2 was answered correctly", c.Check.URL)
+			f.Strength = rule.Strong
+		}
 		if n > 0 {
 			last := c.Check.Exchanges[n-1]
 			if last.E2ELMS < 1000 {

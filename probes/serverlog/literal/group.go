@@ -9,9 +9,10 @@ import (
 // block is the number of bytes that the filter looks at together.
 const block = 4
 
-// filterBits is the size of the filter as a power of two: 2^16 bits are 8 KiB,
-// which stays in the first cache.
-const filterBits = 16
+// filterBits is the size of the filter as a power of two: 2^17 bits are 16 KiB,
+// which stays in the first cache. Smaller ones let more blocks pass that only
+// share a hash.
+const filterBits = 17
 
 // bucketBits is the number of the hash's upper bits that lead to the entries.
 // A table with a place for each hash would be read far apart, and slowly.
@@ -46,11 +47,15 @@ type entry struct {
 	last    bool // of its bucket
 }
 
-func hash(b uint32) uint16 {
-	return uint16(b * 2654435761 >> (32 - filterBits))
+// hash mixes a block. Its upper bits are the good ones: filterBits of them
+// choose the filter's word and the bit in it, bucketBits the bucket.
+func hash(b uint32) uint32 { return b * 2654435761 }
+
+func wordAndBit(h uint32) (uint32, uint64) {
+	return h >> (32 - filterBits + 6), 1 << (h >> (32 - filterBits) % 64)
 }
 
-func bucket(h uint16) uint16 { return h >> (filterBits - bucketBits) }
+func bucket(h uint32) uint32 { return h >> (32 - bucketBits) }
 
 // newGroup builds the tables for some of the strings. The shortest decides the
 // stride; of longer ones a window of that length is enough, and the window is
@@ -62,7 +67,7 @@ func newGroup(literals []string, members []int) *group {
 	}
 	g := &group{stride: shortest - block + 1, strings: literals, short: shortest < wide}
 	price := newPrices(literals, members)
-	byBucket := map[uint16][]entry{}
+	byBucket := map[uint32][]entry{}
 	for _, i := range members {
 		l := literals[i]
 		at := price.window(l, g.stride)
@@ -70,7 +75,8 @@ func newGroup(literals []string, members []int) *group {
 			e := newEntry(l, off, g.short)
 			e.literal = uint16(i)
 			h := hash(e.block)
-			g.filter[h/64] |= 1 << (h % 64)
+			word, bit := wordAndBit(h)
+			g.filter[word] |= bit
 			byBucket[bucket(h)] = append(byBucket[bucket(h)], e)
 		}
 	}
@@ -103,7 +109,7 @@ func (g *group) appendAll(dst []Hit, text []byte) []Hit {
 	for i := stride - 1; i+block <= len(text); i += stride {
 		b := binary.LittleEndian.Uint32(text[i : i+block : i+block])
 		h := hash(b)
-		if g.filter[h/64]&(1<<(h%64)) != 0 {
+		if word, bit := wordAndBit(h); g.filter[word]&bit != 0 {
 			dst = g.verify(dst, text, i, b, h)
 		}
 	}
@@ -112,7 +118,7 @@ func (g *group) appendAll(dst []Hit, text []byte) []Hit {
 
 // verify compares the text around a block with the strings the block may be
 // part of: a word of each first, as most of them differ there.
-func (g *group) verify(dst []Hit, text []byte, i int, b uint32, h uint16) []Hit {
+func (g *group) verify(dst []Hit, text []byte, i int, b, h uint32) []Hit {
 	for n := int(g.first[bucket(h)]); ; n++ {
 		e := &g.entries[n]
 		if g.short && e.block == b || !g.short && hasWord(text, i-int(e.back), e.word) {
