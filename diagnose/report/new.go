@@ -2,6 +2,8 @@ package report
 
 import (
 	"math"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/whyhang/whyhang/probes/evidence"
 	"github.com/whyhang/whyhang/rules"
@@ -18,7 +20,7 @@ func New(j *rules.Judgement) *Report {
 		Verdict: j.Verdict, Cause: j.Cause, Strength: j.Strength, ExitCode: j.ExitCode, Sentence: j.Sentence,
 		Target: target(j), Timeline: timeline(c.Phases.Spans), GPUs: gpus(s),
 		FlipsIf: j.FlipsIf, Warnings: j.Warnings, Next: j.Next,
-		Threads: threads(s), Logs: logs(j), Check: s.Check, Bench: s.Bench, Probes: s.Probes,
+		Threads: threads(s), Logs: logs(j), Check: check(s.Check), Bench: s.Bench, Probes: s.Probes,
 	}
 	if s.Bench != nil {
 		b := *s.Bench
@@ -78,6 +80,23 @@ func target(j *rules.Judgement) Target {
 		}
 	}
 	return t
+}
+
+func check(c *evidence.Check) *Check {
+	if c == nil {
+		return nil
+	}
+	out := &Check{Check: c, HTTPStatus: c.HealthStatus}
+	if n := len(c.Exchanges); n > 0 {
+		e := c.Exchanges[n-1]
+		out.Answer, out.Content, out.ReasoningChars = e.Content, e.Content, utf8.RuneCountInString(e.Reasoning)
+		if strings.TrimSpace(e.Content) == "" {
+			out.Answer = e.Reasoning
+		}
+		out.FinishReason, out.CompletionTokens, out.TTFTMS, out.E2ELMS = e.FinishReason, e.CompletionTokens, e.TTFTMS, e.E2ELMS
+		out.HTTPStatus, out.ErrorType = e.HTTPStatus, e.ErrorType
+	}
+	return out
 }
 
 func phase(p *facts.Phase) *Phase {

@@ -36,9 +36,24 @@ type Report struct {
 	// Threads are the threads of the tree in groups that do the same.
 	Threads []ThreadGroup       `json:"thread_groups,omitempty"`
 	Logs    []LogRead           `json:"logs,omitempty"`
-	Check   *evidence.Check     `json:"check,omitempty"`
+	Check   *Check              `json:"check,omitempty"`
 	Bench   *evidence.Bench     `json:"bench,omitempty"`
 	Probes  []evidence.ProbeRun `json:"probes"`
+}
+
+// Check is the 2+2 check: the evidence, and the exchange that decided in the
+// short names of the benchmark report.
+type Check struct {
+	*evidence.Check
+	Answer           string  `json:"answer"`
+	FinishReason     string  `json:"finish_reason,omitempty"`
+	Content          string  `json:"content"`
+	ReasoningChars   int     `json:"reasoning_chars"`
+	CompletionTokens int     `json:"completion_tokens"`
+	TTFTMS           float64 `json:"ttft_ms,omitempty"`
+	E2ELMS           float64 `json:"e2el_ms,omitempty"`
+	HTTPStatus       int     `json:"http_status"`
+	ErrorType        string  `json:"error_type"`
 }
 
 // Target is the server.

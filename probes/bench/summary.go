@@ -1,5 +1,7 @@
 package bench
 
+import "math"
+
 // summarise fills in the numbers of the completed streams.
 func (r *runner) summarise() {
 	s := &r.bench.SingleStream
@@ -19,6 +21,10 @@ func (r *runner) summarise() {
 		s.TTFTs = append(s.TTFTs, e.TTFTMS/1000)
 		s.Latencies = append(s.Latencies, e.E2ELMS/1000)
 		s.FinishReasons = append(s.FinishReasons, e.FinishReason)
+		s.ITLs = append(s.ITLs, inSeconds(e.GapsMS))
+		if e.CachedTokens != nil {
+			s.CachedTokens = append(s.CachedTokens, *e.CachedTokens)
+		}
 		s.TokenCountSource = weaker(s.TokenCountSource, e.TokenCountSource)
 		ttft, e2el = append(ttft, e.TTFTMS), append(e2el, e.E2ELMS)
 		if e.ServerTokS != nil {
@@ -45,6 +51,15 @@ func (r *runner) summarise() {
 	}
 	r.interTokenLatency()
 	r.warnings()
+}
+
+// inSeconds is a list of milliseconds in seconds, to a tenth of a millisecond.
+func inSeconds(ms []float64) []float64 {
+	s := make([]float64, 0, len(ms))
+	for _, v := range ms {
+		s = append(s, math.Round(v*10)/1e4)
+	}
+	return s
 }
 
 // interTokenLatency pools the gaps of all streams, if they are gaps between

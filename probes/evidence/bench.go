@@ -55,9 +55,16 @@ type SingleStream struct {
 	TTFTs                []float64 `json:"ttfts"`
 	Latencies            []float64 `json:"latencies"`
 	StartTimes           []float64 `json:"start_times"`
-	DecodeRates          []float64 `json:"decode_rates"`
-	FinishReasons        []string  `json:"finish_reasons"`
-	Errors               []string  `json:"errors"`
+	// ITLs are the times between chunks of each stream, in seconds, as in
+	// vLLM's detailed results. They are between tokens only where the ITL
+	// statistics above are given.
+	ITLs [][]float64 `json:"itls,omitempty"`
+	// CachedTokens are the prompt tokens that came from a cache, by stream, for
+	// servers that tell.
+	CachedTokens  []int     `json:"cached_tokens,omitempty"`
+	DecodeRates   []float64 `json:"decode_rates"`
+	FinishReasons []string  `json:"finish_reasons"`
+	Errors        []string  `json:"errors"`
 	// NumEarlyStopped counts streams that ended before their token limit.
 	NumEarlyStopped int `json:"num_early_stopped"`
 	// CutTokS is the decode rate of a stream that the budget or the operator

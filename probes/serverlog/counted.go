@@ -15,10 +15,7 @@ const countEvery = 16 << 10
 // again counts a hit of a signature at a position of the region, if the line's
 // prefix was seen lately.
 func (st *state) again(r *region, signature, at int) bool {
-	if signature >= len(st.recent) || st.recent[signature] == nil {
-		return false
-	}
-	m := st.recent[signature].find(r.buf, at)
+	m := st.met(r, signature, at)
 	if m == nil {
 		return false
 	}
@@ -33,7 +30,16 @@ func (st *state) again(r *region, signature, at int) bool {
 	return true
 }
 
-// remember makes again know the prefix of a line as it stands in the file.
+// met is the mark of a signature whose known string stands at a position of the
+// region, if the line's prefix was seen lately, nil else.
+func (st *state) met(r *region, signature, at int) *mark {
+	if signature >= len(st.recent) || st.recent[signature] == nil {
+		return nil
+	}
+	return st.recent[signature].find(r.buf, at)
+}
+
+// remember makes met know the prefix of a line as it stands in the file.
 func (st *state) remember(signature int, prefix []byte, m *mark) {
 	if len(prefix) > maxPrefix {
 		return

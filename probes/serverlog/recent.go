@@ -2,8 +2,13 @@ package serverlog
 
 import "encoding/binary"
 
-// maxRecent is how many prefixes of a signature are compared with.
-const maxRecent = 16
+// maxRecent is how many prefixes of a signature are compared with. If there are
+// more, only each replaceEvery-th of the others takes the place of an older one:
+// if all did, none would stay until it comes again.
+const (
+	maxRecent    = 32
+	replaceEvery = 8
+)
 
 // recent are the last prefixes in front of one signature, and the marks they
 // led to. A busy server writes the same line millions of times; comparing with
@@ -11,6 +16,7 @@ const maxRecent = 16
 type recent struct {
 	prefixes []prefix
 	last     int // was found last
+	left     int // how many found no place
 	oldest   int // is overwritten next, when there are maxRecent
 }
 
@@ -78,9 +84,14 @@ func (p *prefix) standsBefore(buf []byte, at int) bool {
 	return p.words[n].matches(binary.LittleEndian.Uint64(buf[from:]))
 }
 
-// add remembers a prefix, in the place of the oldest if there are many. One that
-// is known, such as that of the first line in the buffer, is not added again.
+// add remembers a prefix. One that is known, such as that of the first line in
+// the buffer, is not added again.
 func (r *recent) add(b []byte, m *mark) {
+	if len(r.prefixes) == maxRecent {
+		if r.left++; r.left%replaceEvery != 0 {
+			return
+		}
+	}
 	var text, equal, digit [8 + maxPrefix]byte // a word of NULs, and the prefix
 	end := 8 + len(b)
 	copy(text[8:], b)

@@ -1,7 +1,9 @@
 package serverlog
 
 import (
+	"bytes"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -20,8 +22,8 @@ func FuzzPrefix(f *testing.F) {
 	f.Add([]byte("TP\x1b]0;x\x073 "), []byte("TP\x1b]0;x\x074 "))
 	f.Add([]byte("1 2"), []byte("3 4"))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
-		if len(a) > maxPrefix || len(b) > maxPrefix {
-			t.Skip()
+		if len(a) > maxPrefix || len(b) > maxPrefix || bytes.ContainsAny(slices.Concat(a, b), "\n\r\x00") {
+			t.Skip() // a line holds none of these
 		}
 		r, m := &recent{}, &mark{}
 		r.add(a, m)
@@ -69,20 +71,23 @@ func TestRecentFinds(t *testing.T) {
 
 func TestRecentForgetsTheOldest(t *testing.T) {
 	r := &recent{}
-	marks := make([]*mark, maxRecent+4)
-	prefix := func(i int) []byte { return []byte("[10:00:00 TP" + string(rune('A'+i)) + "] ") }
+	prefix := func(i int) []byte { return []byte("[10:00:00 TP" + strings.Repeat("A", i) + "] ") }
+	marks := make([]*mark, maxRecent+2*replaceEvery)
 	for i := range marks {
 		marks[i] = &mark{signature: i}
 		r.add(prefix(i), marks[i])
-		r.add(prefix(i), nil) // is there already
+		if i < maxRecent/2 {
+			r.add(prefix(i), nil) // is there already
+		}
 	}
 	for i := range marks {
 		want := marks[i]
-		if i < 4 {
+		switch {
+		case i < 2, i >= maxRecent && (i-maxRecent+1)%replaceEvery != 0:
 			want = nil
 		}
 		if got := standing(r, prefix(i)); got != want {
-			t.Errorf("prefix %d: %v", i, got)
+			t.Errorf("prefix %d: %v, want %v", i, got, want)
 		}
 	}
 }

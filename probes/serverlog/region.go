@@ -121,15 +121,15 @@ func (r *region) signature(c *catalogue, st *state, p *piece, i, at int) {
 	s := &c.signatures[i]
 	switch {
 	case s.pattern == nil:
-		m := r.count(c, st, p, i, len(stripped(r.buf[p.start:at])), nil)
-		st.remember(i, r.buf[p.start:at], m)
+		r.count(c, st, p, i, len(stripped(r.buf[p.start:at])), at, nil)
 	case !r.whole(p):
 		r.within(c, st, p, i, at)
 	case !slices.Contains(p.tried, i):
 		// A pattern finds all its matches in the line at once.
 		p.tried = append(p.tried, i)
 		for _, g := range s.pattern.FindAllSubmatchIndex(p.text, -1) {
-			r.count(c, st, p, i, s.position(p.text, g), g)
+			at := s.position(p.text, g)
+			r.count(c, st, p, i, at, p.place(at), g)
 		}
 	}
 }
@@ -158,19 +158,42 @@ func (r *region) within(c *catalogue, st *state, p *piece, i, at int) {
 			}
 		}
 		if g[0] <= lit && lit < g[1] {
-			r.count(c, st, p, i, lit, g)
+			r.count(c, st, p, i, lit, at, g)
 			return
 		}
 	}
 }
 
-func (r *region) count(c *catalogue, st *state, p *piece, i, at int, groups []int) *mark {
+// place is where in the region position at of the piece's text stands, -1 if
+// that is not known because of escapes.
+func (p *piece) place(at int) int {
+	if len(p.text) != p.end-p.start {
+		return -1
+	}
+	return p.start + at
+}
+
+// count counts a hit of a signature at a position of the piece's text, which is
+// place in the region.
+func (r *region) count(c *catalogue, st *state, p *piece, i, at, place int, groups []int) {
 	p.known = true
 	offset := r.base + int64(p.start)
 	if c.signatures[i].Kind == evidence.KindLaunch && st.launch(i, p.line, offset) {
 		st.first = r.firstTime(c, p.start)
 	}
-	return st.add(c, i, p.text, at, groups, p.line, offset)
+	// A pattern that names the rank itself is asked each time.
+	byPrefix := place >= 0 && c.signatures[i].rankGroup < 0
+	var m *mark
+	if byPrefix && groups != nil {
+		m = st.met(r, i, place)
+	}
+	if m == nil {
+		m = st.markFor(c, i, p.text, at, groups)
+		if byPrefix {
+			st.remember(i, r.buf[p.start:place], m)
+		}
+	}
+	st.add(c, m, p.text, at, groups, p.line, offset)
 }
 
 // trace starts to follow a traceback whose first line is the piece.

@@ -86,12 +86,11 @@ func (st *state) launch(signature int, line, offset int64) bool {
 }
 
 // add counts a hit. piece is the line around it, at where it stands in piece.
-func (st *state) add(c *catalogue, signature int, piece []byte, at int, groups []int, line, offset int64) *mark {
-	s := &c.signatures[signature]
+func (st *state) add(c *catalogue, m *mark, piece []byte, at int, groups []int, line, offset int64) {
+	s := &c.signatures[m.signature]
 	if !belongsToLaunch(&s.Signature) {
 		st.under = true
 	}
-	m := st.markFor(c, signature, piece, at, groups)
 	m.count++
 	st.key = s.appendProgress(st.key[:0], piece, groups)
 	if string(st.key) != string(m.progress) {
@@ -102,12 +101,11 @@ func (st *state) add(c *catalogue, signature int, piece []byte, at int, groups [
 	}
 	m.setLast(piece, at, line, offset)
 	if m.count == 1 {
-		m.first = c.hit(&m.last, signature)
+		m.first = c.hit(&m.last, m.signature)
 		if st.first == nil {
 			st.first = m.first.At
 		}
 	}
-	return m
 }
 
 // markFor finds or makes the mark of a signature and the rank the line names.
