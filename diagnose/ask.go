@@ -91,10 +91,7 @@ func (r *run) ask(ctx context.Context, j *rules.Judgement) {
 	}
 	if check.Verdict != evidence.CheckPass && check.Verdict != evidence.CheckPassTruncated {
 		// A second reading of the locks, now that a request is stuck in it.
-		r.waits(ctx)
-		r.pause(ctx, proofGap)
-		r.frame(ctx, frameOptions{threads: true, during: "check"})
-		r.waits(ctx)
+		r.twice(ctx, "check")
 		return
 	}
 	if r.NoBench {

@@ -34,16 +34,14 @@ func (r *run) look(ctx context.Context) {
 	sockets, run := socket.Look(procDir(r.Proc), r.s.Processes, port)
 	r.s.Sockets = sockets
 	r.note(run)
-	r.frame(ctx, frameOptions{threads: true})
-	r.waits(ctx)
+	r.frame(ctx, frameOptions{locks: true})
 }
 
 // watch looks until it is known what happens, at most for the window.
 func (r *run) watch(ctx context.Context) *rules.Judgement {
 	begin := time.Now()
 	r.pause(ctx, proofGap)
-	r.frame(ctx, frameOptions{threads: true})
-	r.waits(ctx)
+	r.frame(ctx, frameOptions{locks: true})
 	for {
 		j := r.sofar()
 		if r.known(j) || ctx.Err() != nil || !r.alive() {
@@ -51,10 +49,7 @@ func (r *run) watch(ctx context.Context) *rules.Judgement {
 		}
 		since := time.Since(begin)
 		if since >= r.Window && r.log.ready() {
-			r.waits(ctx)
-			r.pause(ctx, proofGap)
-			r.frame(ctx, frameOptions{threads: true})
-			r.waits(ctx)
+			r.twice(ctx, "")
 			return r.sofar()
 		}
 		r.tell(watching(j, since))
@@ -111,9 +106,18 @@ func (r *run) threadsNow(since time.Duration) bool {
 	return since-last >= gap
 }
 
+// twice takes two looks at the locks, far enough apart for a proof.
+func (r *run) twice(ctx context.Context, during string) {
+	r.frame(ctx, frameOptions{locks: true, during: during})
+	r.pause(ctx, proofGap)
+	r.frame(ctx, frameOptions{locks: true, during: during})
+}
+
+// frameOptions say what a look takes in beside the counters: the threads, or
+// the threads and the lock words they sleep on.
 type frameOptions struct {
-	threads bool
-	during  string
+	threads, locks bool
+	during         string
 }
 
 // frame takes one look at everything that moves.
@@ -124,9 +128,18 @@ func (r *run) frame(ctx context.Context, o frameOptions) {
 		f.SinceMS = probes.Milliseconds(begin.Sub(r.s.Frames[0].At))
 		r.s.Processes = r.reader.Refresh(ctx, r.s.Processes, r.tree)
 	}
-	var run evidence.ProbeRun
-	f.Processes, run = r.reader.Look(ctx, r.s.Processes, process.LookOptions{Threads: o.threads})
-	r.note(run)
+	if o.locks {
+		var threads, waits evidence.ProbeRun
+		var look evidence.WaitLook
+		f.Processes, threads, look, waits = r.reader.Pass(ctx, r.s.Processes, process.LookOptions{})
+		r.note(threads)
+		r.note(waits)
+		r.keepWaits(look)
+	} else {
+		var run evidence.ProbeRun
+		f.Processes, run = r.reader.Look(ctx, r.s.Processes, process.LookOptions{Threads: o.threads})
+		r.note(run)
+	}
 	if r.s.Sockets != nil {
 		f.Sockets = socket.Frame(procDir(r.Proc), r.s.Sockets, r.own.Set())
 	}
@@ -155,10 +168,8 @@ func (r *run) noticeEnd(f *evidence.Frame) {
 
 func (r *run) alive() bool { return r.s.Target.State == evidence.TargetAlive }
 
-// waits takes one reading of the lock words; the last two are kept.
-func (r *run) waits(ctx context.Context) {
-	look, run := r.reader.Waits(ctx, r.s.Processes)
-	r.note(run)
+// keepWaits keeps the last two readings of the lock words.
+func (r *run) keepWaits(look evidence.WaitLook) {
 	r.s.Waits = append(r.s.Waits, look)
 	if n := len(r.s.Waits); n > 2 {
 		r.s.Waits = r.s.Waits[n-2:]

@@ -20,8 +20,7 @@ func pass(b *testing.B, r *Reader, procs []evidence.Process, threads int) {
 	seen := 0
 	b.ReportAllocs()
 	for b.Loop() {
-		frames, _ := r.Look(ctx, procs, LookOptions{Threads: true})
-		look, run := r.Waits(ctx, procs)
+		frames, _, look, run := r.Pass(ctx, procs, LookOptions{})
 		if run.Status != evidence.OK {
 			b.Fatalf("%+v", run)
 		}
@@ -114,8 +113,7 @@ func BenchmarkPassBesidePySpy(b *testing.B) {
 		b.Fatalf("%d processes", len(procs))
 	}
 	for b.Loop() {
-		r.Look(context.Background(), procs, LookOptions{Threads: true})
-		r.Waits(context.Background(), procs)
+		r.Pass(context.Background(), procs, LookOptions{})
 	}
 	ours := float64(b.Elapsed().Milliseconds()) / float64(b.N)
 	pyspy := os.Getenv("PYSPY")

@@ -40,7 +40,13 @@ const (
 // not be read; ctx ends the pass early.
 func (r *Reader) Look(ctx context.Context, procs []evidence.Process, o LookOptions) ([]evidence.ProcessFrame, evidence.ProbeRun) {
 	start := time.Now()
-	seen := each(ctx, len(procs), lookLimit, func(i int) seenProcess { return r.lookAt(&procs[i], o) })
+	seen := each(ctx, len(procs), lookLimit, func(i int) seenProcess { return r.lookAt(&procs[i], o, nil) })
+	return r.framesOf(ctx, procs, seen, o, start)
+}
+
+// framesOf makes the frames, and says how it went. What may wait for a
+// process's memory lock comes here, after everything else.
+func (r *Reader) framesOf(ctx context.Context, procs []evidence.Process, seen []answer[seenProcess], o LookOptions, start time.Time) ([]evidence.ProcessFrame, evidence.ProbeRun) {
 	files := each(ctx, len(procs), filesLimit, func(i int) seenFiles {
 		if s := seen[i].Value; s.frame.State == "" || s.frame.State == "Z" {
 			return seenFiles{}
@@ -87,9 +93,10 @@ type seenFiles struct {
 
 // seenProcess is what lookAt saw.
 type seenProcess struct {
-	frame  evidence.ProcessFrame
-	via    int
-	denied []string
+	frame    evidence.ProcessFrame
+	sleepers sleepers
+	via      int
+	denied   []string
 }
 
 // same finds who speaks for a process; false when it has ended or the PID is
@@ -104,7 +111,7 @@ func (r *Reader) same(p *evidence.Process, buf []byte) (leader, speaker stat, vi
 }
 
 // lookAt reads the files that no memory lock can delay.
-func (r *Reader) lookAt(p *evidence.Process, o LookOptions) seenProcess {
+func (r *Reader) lookAt(p *evidence.Process, o LookOptions, h *held) seenProcess {
 	buf := make([]byte, statusFileSize)
 	leader, speaker, via, ok := r.same(p, buf)
 	if !ok {
@@ -134,8 +141,7 @@ func (r *Reader) lookAt(p *evidence.Process, o LookOptions) seenProcess {
 		s.denied = append(s.denied, "io")
 	}
 	if o.Threads {
-		var denied bool
-		if f.Threads, denied = r.threads(p.PID, via); denied {
+		if f.Threads, s.sleepers = r.threads(p.PID, via, h); s.sleepers.denied {
 			s.denied = append(s.denied, "syscall")
 		}
 	}

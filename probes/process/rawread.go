@@ -103,24 +103,14 @@ func (d *taskDir) read(tid, file string) ([]byte, error) {
 // its state said asleep is worth another look, a third says it really runs.
 const syscallRetries = 3
 
-// readSyscall reads the syscall line without its newline. asleep says that the
-// thread's state was not R: then "running" may only mean that it woke up for a
-// moment, and is asked again.
+// readSyscall reads the syscall line of a thread once.
 func (d *taskDir) readSyscall(tid string, asleep bool) ([]byte, error) {
 	fd, err := openAt(d.fd, tid+"/syscall", unix.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	for try := 1; ; try++ {
-		n, err := readFD(fd, d.buf)
-		if err != nil {
-			return nil, err
-		}
-		if line := d.buf[:n]; !asleep || try == syscallRetries || !isRunning(line) {
-			return trimNewline(line), nil
-		}
-	}
+	return d.syscallLine(threadFiles{syscall: fd}, asleep)
 }
 
 func trimNewline(b []byte) []byte {

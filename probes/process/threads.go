@@ -8,25 +8,40 @@ import (
 	"github.com/whyhang/whyhang/probes/evidence"
 )
 
-// threads reads every thread of a process in one pass. denied says that the
-// system calls may not be read; they are empty then. Threads that end
-// meanwhile are left out.
+// threads reads every thread of a process in one pass. With h, what it says of
+// those asleep in futex calls is look A of a reading of lock words, and they
+// keep their files open for look B. Threads that end meanwhile are left out.
 //
-// The right is that of the whole process, and via, who speaks for it, is asked
-// for it: a thread that is ending belongs to root for its last moment, and
-// refuses its owner.
-func (r *Reader) threads(pid, via int) (frames []evidence.ThreadFrame, denied bool) {
+// The right to read system calls is that of the whole process, and via, who
+// speaks for it, is asked for it: a thread that is ending belongs to root for
+// its last moment, and refuses its owner.
+func (r *Reader) threads(pid, via int, h *held) ([]evidence.ThreadFrame, sleepers) {
 	tasks, err := openTasks(r.dir, pid)
 	if err != nil {
-		return nil, isDenied(err)
+		return nil, sleepers{via: via, denied: isDenied(err)}
 	}
 	defer tasks.close()
 	_, err = tasks.readSyscall(strconv.Itoa(via), false)
-	denied = isDenied(err)
-	tids, _ := tasks.list()
-	return overThreads(tasks, tids, func(d *taskDir, tid int) (evidence.ThreadFrame, bool) {
-		return d.thread(tid, !denied)
-	}), denied
+	s := sleepers{via: via, denied: isDenied(err)}
+	s.tids, _ = tasks.list()
+	seen := overThreads(tasks, s.tids, func(d *taskDir, tid int) (seenThread, bool) {
+		return d.thread(tid, !s.denied, h)
+	})
+	frames := make([]evidence.ThreadFrame, len(seen))
+	for i := range seen {
+		frames[i] = seen[i].frame
+		if seen[i].asleep {
+			s.waiting = append(s.waiting, seen[i].sleeper)
+		}
+	}
+	return frames, s
+}
+
+// seenThread is a thread, and what it waits for if it sleeps in a futex call.
+type seenThread struct {
+	frame   evidence.ThreadFrame
+	sleeper sleeper
+	asleep  bool
 }
 
 // threadsPerWorker is from where on a second worker pays.
@@ -70,33 +85,44 @@ func overThreads[T any](d *taskDir, tids []int, look func(*taskDir, int) (T, boo
 // thread reads one thread. schedstat comes before syscall: two looks that
 // agree in both then prove that the thread slept in that one call from the
 // first syscall line to the second schedstat.
-func (d *taskDir) thread(tid int, syscalls bool) (evidence.ThreadFrame, bool) {
-	f := evidence.ThreadFrame{TID: tid}
-	name := strconv.Itoa(tid)
-	if b, err := d.read(name, "schedstat"); err == nil {
-		if s, ok := parseSchedstat(b); ok {
-			f.RunNS, f.DelayNS, f.Slices = &s.Run, &s.Delay, &s.Slices
-		}
+func (d *taskDir) thread(tid int, syscalls bool, h *held) (seenThread, bool) {
+	files := d.open(strconv.Itoa(tid), syscalls)
+	t, ok := d.seeThread(tid, files, h != nil)
+	if !ok || !t.asleep || !h.keep(&t.sleeper, files) {
+		files.close()
 	}
-	b, err := d.read(name, "stat")
-	if err != nil {
-		return f, false
+	return t, ok
+}
+
+// seeThread reads the files of a thread, and its futex call if that is wanted.
+func (d *taskDir) seeThread(tid int, files threadFiles, waits bool) (seenThread, bool) {
+	t := seenThread{frame: evidence.ThreadFrame{TID: tid}}
+	f := &t.frame
+	if s, ok := d.schedstat(files); ok {
+		f.RunNS, f.DelayNS, f.Slices = &s.Run, &s.Delay, &s.Slices
 	}
-	s, err := parseStat(b)
-	if err != nil {
-		return f, false
+	s, ok := d.stat(files)
+	if !ok {
+		return t, false
 	}
 	f.Name, f.State = s.Comm, string(s.State)
 	f.UserMS, f.SystemMS = milliseconds(s.User), milliseconds(s.System)
-	if syscalls {
-		if b, err := d.readSyscall(name, s.State != 'R'); err == nil {
+	if files.syscall >= 0 {
+		if b, err := d.syscallLine(files, s.State != 'R'); err == nil {
 			f.Syscall = string(b)
 		}
 	}
 	if s.State != 'R' { // a running thread waits nowhere
-		if b, err := d.read(name, "wchan"); err == nil && string(b) != "0" {
+		if b, err := d.read(strconv.Itoa(tid), "wchan"); err == nil && string(b) != "0" {
 			f.Wchan = string(b)
 		}
 	}
-	return f, true
+	if c, ok := parseCall([]byte(f.Syscall)); ok && waits {
+		if futex, ok := futexOf(c); ok {
+			t.asleep = true
+			t.sleeper = sleeper{tid: tid, call: c, futex: futex,
+				look: evidence.ThreadLook{State: f.State, Syscall: f.Syscall, RunNS: f.RunNS, Slices: f.Slices}}
+		}
+	}
+	return t, true
 }

@@ -16,22 +16,45 @@ const (
 	wordsLimit    = 3 * time.Second
 )
 
-// Waits reads the words that the threads of all these processes sleep on:
-// first a look A at every thread, then all words, then a look B at the same
-// threads. A thread whose looks are equal, in syscall line, run time and
+// Pass looks at everything that moves, threads and all, and reads the words
+// that the threads of all these processes sleep on: first a look A at every
+// thread (the frames), then all words, then a look B at the threads that sleep
+// in futex calls. A thread whose looks are equal, in syscall line, run time and
 // number of times on a CPU, slept in that one call from A to B. All words were
 // read in between, so for such threads they were true at one instant, across
 // processes too. The three phases must not be mixed, process by process or
 // otherwise.
 //
-// Every thread in a futex call is in the result, also those with a timeout;
-// one that ended before B has an empty B.
+// Every thread in a futex call is in the waits, also those with a timeout; one
+// that ended before B has an empty B.
+func (r *Reader) Pass(ctx context.Context, procs []evidence.Process, o LookOptions) (frames []evidence.ProcessFrame, threads evidence.ProbeRun, look evidence.WaitLook, waits evidence.ProbeRun) {
+	start := time.Now()
+	o.Threads = true
+	h := newHeld()
+	seen := each(ctx, len(procs), lookLimit, func(i int) seenProcess { return r.lookAt(&procs[i], o, h) })
+	look, waits = r.waits(ctx, procs, seen)
+	for i := range seen {
+		seen[i].Value.sleepers.release()
+	}
+	frames, threads = r.framesOf(ctx, procs, seen, o, start)
+	return frames, threads, look, waits
+}
+
+// Waits is Pass without the frames.
 func (r *Reader) Waits(ctx context.Context, procs []evidence.Process) (evidence.WaitLook, evidence.ProbeRun) {
+	_, _, look, run := r.Pass(ctx, procs, LookOptions{})
+	return look, run
+}
+
+// waits reads the words and takes look B, after look A.
+func (r *Reader) waits(ctx context.Context, procs []evidence.Process, seen []answer[seenProcess]) (evidence.WaitLook, evidence.ProbeRun) {
 	start := time.Now()
 	look := evidence.WaitLook{At: start}
 	t := r.newTally(procs)
-
-	a := each(ctx, len(procs), sleepersLimit, func(i int) sleepers { return r.sleepersOf(&procs[i]) })
+	a := make([]answer[sleepers], len(seen))
+	for i := range seen {
+		a[i] = answer[sleepers]{seen[i].Value.sleepers, seen[i].Done, seen[i].Why}
+	}
 	words := each(ctx, len(procs), wordsLimit, func(i int) wordsOf { return r.words(&procs[i], a[i].Value) })
 	b := each(ctx, len(procs), sleepersLimit, func(i int) map[int]evidence.ThreadLook {
 		return r.lookAgain(&procs[i], a[i].Value)
@@ -93,43 +116,9 @@ type sleeper struct {
 	look  evidence.ThreadLook
 	call  call
 	futex evidence.Futex
-}
-
-// sleepersOf is look A.
-func (r *Reader) sleepersOf(p *evidence.Process) sleepers {
-	_, _, via, ok := r.same(p, make([]byte, statusFileSize))
-	if !ok {
-		return sleepers{}
-	}
-	tasks, err := openTasks(r.dir, p.PID)
-	if err != nil {
-		return sleepers{denied: isDenied(err)}
-	}
-	defer tasks.close()
-	s := sleepers{via: via}
-	s.tids, _ = tasks.list()
-	// The right to read is the same for all threads: try one first.
-	if _, err := tasks.readSyscall(strconv.Itoa(via), false); isDenied(err) {
-		s.denied = true
-		return s
-	}
-	s.waiting = overThreads(tasks, s.tids, func(d *taskDir, tid int) (sleeper, bool) {
-		look, ok := d.look(tid)
-		if !ok {
-			return sleeper{}, false
-		}
-		c, ok := parseCall([]byte(look.Syscall))
-		if !ok {
-			return sleeper{}, false
-		}
-		f, ok := futexOf(c)
-		if !ok {
-			return sleeper{}, false
-		}
-		look.State = d.state(tid)
-		return sleeper{tid: tid, look: look, call: c, futex: f}, look.State != ""
-	})
-	return s
+	// files are open for look B if kept.
+	files threadFiles
+	kept  bool
 }
 
 // lookAgain is look B, by thread.
@@ -142,55 +131,43 @@ func (r *Reader) lookAgain(p *evidence.Process, s sleepers) map[int]evidence.Thr
 		return nil
 	}
 	defer tasks.close()
-	tids := make([]int, len(s.waiting))
-	for i, w := range s.waiting {
-		tids[i] = w.tid
+	at := make([]int, len(s.waiting))
+	for i := range at {
+		at[i] = i
 	}
 	type seen struct {
 		tid  int
 		look evidence.ThreadLook
 	}
-	looks := map[int]evidence.ThreadLook{}
-	for _, v := range overThreads(tasks, tids, func(d *taskDir, tid int) (seen, bool) {
-		look, ok := d.look(tid)
-		if ok {
-			look.State = d.state(tid)
-		}
-		return seen{tid, look}, ok && look.State != ""
+	looks := make(map[int]evidence.ThreadLook, len(s.waiting))
+	for _, v := range overThreads(tasks, at, func(d *taskDir, i int) (seen, bool) {
+		look, ok := d.lookB(&s.waiting[i])
+		return seen{s.waiting[i].tid, look}, ok
 	}) {
 		looks[v.tid] = v.look
 	}
 	return looks
 }
 
-// look reads schedstat and then the system call: the order that makes two
-// equal looks a proof of sleep.
-func (d *taskDir) look(tid int) (evidence.ThreadLook, bool) {
-	var look evidence.ThreadLook
-	name := strconv.Itoa(tid)
-	if b, err := d.read(name, "schedstat"); err == nil {
-		if s, ok := parseSchedstat(b); ok {
-			look.RunNS, look.Slices = &s.Run, &s.Slices
-		}
+// lookB reads schedstat and then the system call, the order that makes two
+// equal looks a proof of sleep, and then the state: a stopped or frozen thread
+// still shows the system call it was in.
+func (d *taskDir) lookB(s *sleeper) (evidence.ThreadLook, bool) {
+	files := s.files
+	if !s.kept {
+		files = d.open(strconv.Itoa(s.tid), true)
+		defer files.close()
 	}
-	b, err := d.readSyscall(name, true)
+	var look evidence.ThreadLook
+	if sched, ok := d.schedstat(files); ok {
+		look.RunNS, look.Slices = &sched.Run, &sched.Slices
+	}
+	b, err := d.syscallLine(files, true)
 	if err != nil {
 		return look, false
 	}
 	look.Syscall = string(b)
-	return look, true
-}
-
-// state is a thread's state letter, "" if it has ended. A stopped or frozen
-// thread still shows the system call it was in.
-func (d *taskDir) state(tid int) string {
-	b, err := d.read(strconv.Itoa(tid), "stat")
-	if err != nil {
-		return ""
-	}
-	s, err := parseStat(b)
-	if err != nil {
-		return ""
-	}
-	return string(s.State)
+	st, ok := d.stat(files)
+	look.State = string(st.State)
+	return look, ok
 }
