@@ -19,9 +19,14 @@ func (b *snap) waits(waits ...evidence.Wait) *snap {
 // mutexWait is a thread asleep for a mutex that owner holds.
 func mutexWait(pid, tid, owner, lock int, caller string) evidence.Wait {
 	addr := fmt.Sprintf("0x55d0%04x", lock)
+	proof := evidence.ProofLayout
+	if caller != "" {
+		proof = evidence.ProofCode
+	}
 	look := evidence.ThreadLook{State: "S", Syscall: fmt.Sprintf("202 %s 0x80 0x2 0x0 0x0 0x0 0x7f10%06x 0x7f2000", addr, tid), RunNS: ptr(uint64(16762)), Slices: ptr(uint64(3))}
 	return evidence.Wait{PID: pid, TID: tid, A: look, B: look, Futex: &evidence.Futex{Addr: addr, Op: 0x80, Private: true, Val: 2, Word: ptr(uint32(2)), Caller: caller,
-		Mutex: &evidence.MutexWords{Lock: 2, OwnerNSTID: owner, OwnerTID: owner, OwnerPID: pid, NUsers: 2, ListZero: true}}}
+		Mutex: &evidence.MutexWords{Lock: 2, OwnerNSTID: owner, NUsers: 2, ListZero: true},
+		Owner: &evidence.LockOwner{Kind: evidence.KindMutex, Addr: addr, NSTID: owner, TID: owner, PID: pid, Proof: proof}}}
 }
 
 // abba is a process with two threads in a circle and n idle ones.

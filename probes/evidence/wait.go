@@ -2,25 +2,44 @@ package evidence
 
 import "time"
 
-// WaitLook is one reading of the words that threads wait on. The order is
-// what makes it a proof: look A at every waiting thread, then the words, then
-// look B at the same threads. A thread whose A and B are equal was asleep in
-// that one call the whole time, so the words were true at one instant for all
-// such threads together.
+// WaitLook is one reading of what threads wait on. The order is what makes it
+// a proof: look A at every waiting thread, then the words, then look B at the
+// same threads. A thread whose A and B are equal was asleep in that one call
+// the whole time, so the words were true at one instant for all such threads
+// together.
 type WaitLook struct {
-	At    time.Time `json:"at"`
-	Waits []Wait    `json:"waits"`
+	At time.Time `json:"at"`
+	// Processes are those whose threads were looked at.
+	Processes []WaitProcess `json:"processes,omitempty"`
+	Waits     []Wait        `json:"waits"`
+	// Python is what was read of the interpreters in these processes.
+	Python []PythonProcess `json:"python,omitempty"`
 }
 
-// Wait is one thread asleep in a call that another thread must end.
+// WaitProcess says how complete the waits of a process are: they hold every
+// thread only if there are as many as the process has threads, before and
+// after the words were read.
+type WaitProcess struct {
+	PID int `json:"pid"`
+	// Threads and ThreadsAfter are the number of threads at look A and B.
+	Threads      int `json:"threads"`
+	ThreadsAfter int `json:"threads_after"`
+}
+
+// Wait is one thread asleep in a call that another thread must end. One of
+// Futex and Blocked is set.
 type Wait struct {
 	PID int `json:"pid"`
 	TID int `json:"tid"`
 	// A and B are the looks before and after the words were read.
 	A ThreadLook `json:"a"`
 	B ThreadLook `json:"b"`
-	// Futex is what the thread waits on; nil if the call is no futex call.
+	// Futex is what the thread waits on if its call is a futex call.
 	Futex *Futex `json:"futex,omitempty"`
+	// Blocked is what it waits on in another call.
+	Blocked *Blocked `json:"blocked,omitempty"`
+	// Site is the function that asked for the wait.
+	Site *Site `json:"site,omitempty"`
 }
 
 // ThreadLook is the part of a look that tells whether a thread ran.
@@ -31,58 +50,15 @@ type ThreadLook struct {
 	Slices  *uint64 `json:"slices,omitempty"`
 }
 
-// Futex is a wait on a futex word and what stands around the word.
-type Futex struct {
-	// Call is the system call: "futex", "futex_wait" (Op holds its flags,
-	// Command is 9) or "futex_waitv" (Addr is its array of words; Op, Command,
-	// Private and Val say nothing).
-	Call string `json:"call"`
-	// Addr is the word's address in the target, as "0x7f…".
-	Addr string `json:"addr"`
-	// Op is the raw operation (futex(2)); Command the operation without its
-	// flags: 0 WAIT, 9 WAIT_BITSET, 6 LOCK_PI, 13 LOCK_PI2.
-	Op      uint32 `json:"op"`
-	Command uint32 `json:"command"`
-	Private bool   `json:"private"`
-	// Val is the value the word was expected to hold.
-	Val uint32 `json:"val"`
-	// Timed: the wait ends by itself.
-	Timed bool `json:"timed"`
-	// Word is the word as read; nil when the memory was not read.
-	Word *uint32 `json:"word,omitempty"`
-	// Mutex is the word read as the first word of a glibc pthread_mutex_t;
-	// only present if the layout around it fits one.
-	Mutex *MutexWords `json:"mutex,omitempty"`
-	// JoinTID is the thread that pthread_join waits for, as a TID of whyhang's
-	// own /proc; JoinVerified: the word is the TID field of a struct pthread
-	// whose self pointers point to itself.
-	JoinTID      int  `json:"join_tid,omitempty"`
-	JoinVerified bool `json:"join_verified,omitempty"`
-	// Caller is the libc function that a return address near the top of the
-	// thread's stack lies in, such as "pthread_mutex_lock". Empty: not found.
-	Caller string `json:"caller,omitempty"`
-	// Unread says why the memory was not read.
-	Unread string `json:"unread,omitempty"`
-}
-
-// MutexWords are the words of a glibc pthread_mutex_t (nptl
-// struct __pthread_mutex_s, LP64): lock +0, count +4, owner +8, nusers +12,
-// kind +16, list +24.
-type MutexWords struct {
-	Lock uint32 `json:"lock"`
-	// Count is the recursion count; 0 for normal mutexes.
-	Count uint32 `json:"count"`
-	// OwnerNSTID is the owner as it stands in memory: a TID of the target's
-	// PID namespace. OwnerTID is the same thread in whyhang's /proc, 0 when no
-	// such thread was found; OwnerPID its process.
-	OwnerNSTID int `json:"owner_nstid"`
-	OwnerTID   int `json:"owner_tid,omitempty"`
-	OwnerPID   int `json:"owner_pid,omitempty"`
-	// NUsers counts holders and some waiters; Kind holds type and flags (0x10
-	// robust, 0x20 priority inheritance, 0x80 process shared).
-	NUsers uint32 `json:"nusers"`
-	Kind   uint32 `json:"kind"`
-	// ListZero: the two list pointers are zero, as in every mutex that is not
-	// robust.
-	ListZero bool `json:"list_zero"`
+// Site is a place in native code: the innermost return address on a thread's
+// stack that lies outside the C library. The stack is searched, not unwound, so
+// an address left behind by an earlier call may be taken for it.
+type Site struct {
+	// Module is the base name of the file the code comes from; OffsetBytes the
+	// address's place in that file, for addr2line.
+	Module      string `json:"module"`
+	OffsetBytes uint64 `json:"offset_bytes"`
+	// Function is its name, readable (C++ and Rust names demangled); "" if the
+	// file has no name for it.
+	Function string `json:"function,omitempty"`
 }

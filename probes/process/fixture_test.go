@@ -147,7 +147,7 @@ func TestFixture(t *testing.T) {
 	if got := circle(waits); got != 2 || run.Status != evidence.OK {
 		t.Errorf("a circle of %d: %+v %+v", got, run, look)
 	}
-	if m := waits[100].Futex.Mutex; m.OwnerNSTID != 8 || m.OwnerTID != 101 || m.OwnerPID != 100 {
+	if m := waits[100].Futex.Owner; m.NSTID != 8 || m.TID != 101 || m.PID != 100 {
 		t.Errorf("%+v", m)
 	}
 }

@@ -43,7 +43,7 @@ func TestWaitsReadOnlySafeMemory(t *testing.T) {
 		case f.Word == nil || *f.Word != w.word && w.word != 0:
 			t.Errorf("%s: word %v, want %d", name, f.Word, w.word)
 		}
-		if f != nil && (f.Mutex != nil || f.JoinTID != 0) {
+		if f != nil && (f.Mutex != nil || f.Owner != nil) {
 			t.Errorf("%s: plain memory became %+v", name, f)
 		}
 	}

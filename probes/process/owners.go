@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 
@@ -22,45 +23,101 @@ func newOwners(r *Reader, procs []evidence.Process, a []answer[sleepers]) *owner
 	return &owners{r: r, procs: procs, a: a, inNS: make([]map[int]int, len(procs))}
 }
 
-// name fills in who is meant by the words of a thread of process i.
-func (o *owners) name(i int, f *evidence.Futex, w words) {
-	if f.Mutex != nil && f.Mutex.OwnerNSTID != 0 {
-		m := f.Mutex
-		m.OwnerTID, m.OwnerPID = o.owner(i, m.OwnerNSTID, f.Private)
-	}
-	if w.joined != 0 {
-		// pthread_join is for threads of the same process, and a live one: else
-		// the word is something else that looks alike.
-		if tid := o.thread(i, w.joined); tid != 0 {
-			f.JoinTID, f.JoinVerified = tid, w.verified
+// futex fills in what was read of the word of sleeper n of process i, and who
+// is meant by it.
+func (o *owners) futex(i, n int, f *evidence.Futex, read answer[wordsOf], callers *callers) {
+	switch {
+	case !readsWord(f):
+	case !read.Done:
+		f.Unread = read.Why
+	case read.Value.failed != "":
+		f.Unread = read.Value.failed
+	default:
+		w := read.Value.words[n]
+		f.Word, f.Mutex, f.Local, f.Unread = w.word, w.mutex, w.local, w.unread
+		f.Caller = callers.of(o.procs[i].PID, o.a[i].Value.via, read.Value.maps, w.stack)
+		if w.owner != nil {
+			f.Owner = o.name(i, f, *w.owner)
 		}
 	}
 }
 
-// owner finds the owner of a mutex that a thread of process i waits for: a
+// name finds the thread that an owner is in whyhang's /proc.
+func (o *owners) name(i int, f *evidence.Futex, w evidence.LockOwner) *evidence.LockOwner {
+	strengthen(&w, f.Caller)
+	if w.NSTID == 0 {
+		return &w
+	}
+	if w.Kind == evidence.KindThread {
+		// pthread_join is for threads of the same process, and a live one: else
+		// the word is something else that looks alike.
+		if w.TID = o.thread(i, w.NSTID); w.TID == 0 {
+			return nil
+		}
+		w.PID = o.procs[i].PID
+		return &w
+	}
+	own := false
+	w.TID, w.PID, own = o.owner(i, w.NSTID, f.Private)
+	switch {
+	case w.TID == 0:
+		w.Ended = o.hasEnded(i, w.NSTID, f.Private)
+	case !own && f.Private:
+		w.Forked = true
+	}
+	return &w
+}
+
+// owner finds the owner of a lock that a thread of process i waits for: a
 // thread of the process, else one of the tree (a child that was forked while
 // its parent held the lock has the parent's TID in its copy), else, for a
-// mutex in shared memory, of any process.
-func (o *owners) owner(i, nsTID int, private bool) (tid, pid int) {
+// lock in shared memory, of any process. own: of the process itself.
+func (o *owners) owner(i, nsTID int, private bool) (tid, pid int, own bool) {
 	if tid := o.thread(i, nsTID); tid != 0 {
-		return tid, o.procs[i].PID
+		return tid, o.procs[i].PID, true
 	}
 	for j := range o.procs {
 		if j == i || !sameNamespace(&o.procs[i], &o.procs[j]) {
 			continue
 		}
 		if tid := o.thread(j, nsTID); tid != 0 {
-			return tid, o.procs[j].PID
+			return tid, o.procs[j].PID, false
 		}
 	}
 	if private || inNamespace(&o.procs[i]) {
-		return 0, 0
+		return 0, 0, false
 	}
 	st, err := readStatus(o.r.base(nsTID, 0), make([]byte, statusFileSize))
 	if err != nil || st.Tgid == 0 {
-		return 0, 0
+		return 0, 0, false
 	}
-	return nsTID, st.Tgid
+	return nsTID, st.Tgid, false
+}
+
+// hasEnded says whether no thread of that ID lives where the owner of a lock of
+// process i would have to. It must not be guessed: a thread that was born
+// after the threads were listed is asked for by its own name.
+func (o *owners) hasEnded(i, nsTID int, private bool) bool {
+	if inNamespace(&o.procs[i]) {
+		if !private {
+			return false // it may live in a process of that namespace outside the tree
+		}
+		// Its ID here is not known: only a list of threads that is the same now
+		// as before says that it is none of them.
+		tasks, err := openTasks(o.r.dir, o.procs[i].PID)
+		if err != nil {
+			return false
+		}
+		defer tasks.close()
+		now, err := tasks.list()
+		return err == nil && slices.Equal(now, o.a[i].Value.tids)
+	}
+	dir := o.r.base(nsTID, 0)
+	if private {
+		dir = o.r.path(o.procs[i].PID, "task/"+strconv.Itoa(nsTID))
+	}
+	_, err := readStat(dir, make([]byte, statusFileSize))
+	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH)
 }
 
 // thread is the TID of the thread of process i with that ID in its namespace,

@@ -37,7 +37,8 @@ func (r *Reader) threads(pid, via int, h *held) ([]evidence.ThreadFrame, sleeper
 	return frames, s
 }
 
-// seenThread is a thread, and what it waits for if it sleeps in a futex call.
+// seenThread is a thread, and what it waits for if it sleeps in a call that
+// another thread must end.
 type seenThread struct {
 	frame   evidence.ThreadFrame
 	sleeper sleeper
@@ -118,10 +119,11 @@ func (d *taskDir) seeThread(tid int, files threadFiles, waits bool) (seenThread,
 		}
 	}
 	if c, ok := parseCall([]byte(f.Syscall)); ok && waits {
+		t.sleeper = sleeper{tid: tid, call: c, look: evidence.ThreadLook{State: f.State, Syscall: f.Syscall, RunNS: f.RunNS, Slices: f.Slices}}
 		if futex, ok := futexOf(c); ok {
-			t.asleep = true
-			t.sleeper = sleeper{tid: tid, call: c, futex: futex,
-				look: evidence.ThreadLook{State: f.State, Syscall: f.Syscall, RunNS: f.RunNS, Slices: f.Slices}}
+			t.sleeper.futex, t.asleep = &futex, true
+		} else if blocked, ok := blockedOf(c); ok {
+			t.sleeper.blocked, t.asleep = &blocked, true
 		}
 	}
 	return t, true

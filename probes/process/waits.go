@@ -18,15 +18,15 @@ const (
 
 // Pass looks at everything that moves, threads and all, and reads the words
 // that the threads of all these processes sleep on: first a look A at every
-// thread (the frames), then all words, then a look B at the threads that sleep
-// in futex calls. A thread whose looks are equal, in syscall line, run time and
+// thread (the frames), then all words, then a look B at those threads. A thread whose looks are equal, in syscall line, run time and
 // number of times on a CPU, slept in that one call from A to B. All words were
 // read in between, so for such threads they were true at one instant, across
 // processes too. The three phases must not be mixed, process by process or
 // otherwise.
 //
-// Every thread in a futex call is in the waits, also those with a timeout; one
-// that ended before B has an empty B.
+// Every thread in a futex call is in the waits, also those with a timeout, and
+// every thread in another call that a named process must end; one that ended
+// before B has an empty B.
 func (r *Reader) Pass(ctx context.Context, procs []evidence.Process, o LookOptions) (frames []evidence.ProcessFrame, threads evidence.ProbeRun, look evidence.WaitLook, waits evidence.ProbeRun) {
 	start := time.Now()
 	o.Threads = true
@@ -56,9 +56,8 @@ func (r *Reader) waits(ctx context.Context, procs []evidence.Process, seen []ans
 		a[i] = answer[sleepers]{seen[i].Value.sleepers, seen[i].Done, seen[i].Why}
 	}
 	words := each(ctx, len(procs), wordsLimit, func(i int) wordsOf { return r.words(&procs[i], a[i].Value) })
-	b := each(ctx, len(procs), sleepersLimit, func(i int) map[int]evidence.ThreadLook {
-		return r.lookAgain(&procs[i], a[i].Value)
-	})
+	blocked := r.blockers(ctx, procs, a)
+	b := each(ctx, len(procs), sleepersLimit, func(i int) lookB { return r.lookAgain(&procs[i], a[i].Value) })
 
 	// Nothing below reads a word: who is meant by them does not change.
 	o := newOwners(r, procs, a)
@@ -75,22 +74,12 @@ func (r *Reader) waits(ctx context.Context, procs []evidence.Process, seen []ans
 		if words[i].Value.denied {
 			t.deny(p.PID, "mem")
 		}
+		look.Processes = append(look.Processes, evidence.WaitProcess{PID: p.PID, Threads: len(s.tids), ThreadsAfter: b[i].Value.threads})
 		for n, sl := range s.waiting {
-			w := evidence.Wait{PID: p.PID, TID: sl.tid, A: sl.look, B: b[i].Value[sl.tid]}
-			f := sl.futex
-			switch {
-			case !readsWord(&f):
-			case !words[i].Done:
-				f.Unread = words[i].Why
-			case words[i].Value.failed != "":
-				f.Unread = words[i].Value.failed
-			default:
-				read := words[i].Value.words[n]
-				f.Word, f.Mutex, f.Unread = read.word, read.mutex, read.unread
-				o.name(i, &f, read)
-				f.Caller = callers.of(p.PID, s.via, words[i].Value.maps, read.stack)
+			w := evidence.Wait{PID: p.PID, TID: sl.tid, A: sl.look, B: b[i].Value.looks[sl.tid], Futex: sl.futex, Blocked: blocked.of(i, n)}
+			if w.Futex != nil {
+				o.futex(i, n, w.Futex, words[i], callers)
 			}
-			w.Futex = &f
 			look.Waits = append(look.Waits, w)
 		}
 		if why := words[i].Why + words[i].Value.failed; why != "" && !words[i].Value.denied && len(s.waiting) > 0 {
@@ -102,7 +91,8 @@ func (r *Reader) waits(ctx context.Context, procs []evidence.Process, seen []ans
 	return look, run
 }
 
-// sleepers are the threads of one process that sleep in a futex call.
+// sleepers are the threads of one process that sleep in a call that another
+// thread must end.
 type sleepers struct {
 	waiting []sleeper
 	// tids are all threads, living at the time of the look.
@@ -112,23 +102,30 @@ type sleepers struct {
 }
 
 type sleeper struct {
-	tid   int
-	look  evidence.ThreadLook
-	call  call
-	futex evidence.Futex
+	tid  int
+	look evidence.ThreadLook
+	call call
+	// One of these is what the thread waits for, as far as the call says it.
+	futex   *evidence.Futex
+	blocked *evidence.Blocked
 	// files are open for look B if kept.
 	files threadFiles
 	kept  bool
 }
 
-// lookAgain is look B, by thread.
-func (r *Reader) lookAgain(p *evidence.Process, s sleepers) map[int]evidence.ThreadLook {
-	if len(s.waiting) == 0 {
-		return nil
-	}
+// lookB is look B at the sleepers of one process, by thread, and how many
+// threads the process has then.
+type lookB struct {
+	looks   map[int]evidence.ThreadLook
+	threads int
+}
+
+// lookAgain is look B.
+func (r *Reader) lookAgain(p *evidence.Process, s sleepers) lookB {
+	b := lookB{looks: make(map[int]evidence.ThreadLook, len(s.waiting))}
 	tasks, err := openTasks(r.dir, p.PID)
 	if err != nil {
-		return nil
+		return b
 	}
 	defer tasks.close()
 	at := make([]int, len(s.waiting))
@@ -139,20 +136,21 @@ func (r *Reader) lookAgain(p *evidence.Process, s sleepers) map[int]evidence.Thr
 		tid  int
 		look evidence.ThreadLook
 	}
-	looks := make(map[int]evidence.ThreadLook, len(s.waiting))
 	for _, v := range overThreads(tasks, at, func(d *taskDir, i int) (seen, bool) {
-		look, ok := d.lookB(&s.waiting[i])
+		look, ok := d.again(&s.waiting[i])
 		return seen{s.waiting[i].tid, look}, ok
 	}) {
-		looks[v.tid] = v.look
+		b.looks[v.tid] = v.look
 	}
-	return looks
+	tids, _ := tasks.list()
+	b.threads = len(tids)
+	return b
 }
 
-// lookB reads schedstat and then the system call, the order that makes two
+// again reads schedstat and then the system call, the order that makes two
 // equal looks a proof of sleep, and then the state: a stopped or frozen thread
 // still shows the system call it was in.
-func (d *taskDir) lookB(s *sleeper) (evidence.ThreadLook, bool) {
+func (d *taskDir) again(s *sleeper) (evidence.ThreadLook, bool) {
 	files := s.files
 	if !s.kept {
 		files = d.open(strconv.Itoa(s.tid), true)

@@ -29,7 +29,7 @@ func waitsOf(t *testing.T, r *Reader, procs []evidence.Process) map[int]evidence
 
 // stood says whether a thread slept through the whole reading.
 func stood(w evidence.Wait) bool {
-	return w.A.Slices != nil && w.B.Slices != nil && cmp.Equal(w.A, w.B)
+	return w.Futex != nil && w.A.Slices != nil && w.B.Slices != nil && cmp.Equal(w.A, w.B)
 }
 
 func TestWaitsABBA(t *testing.T) {
@@ -52,7 +52,7 @@ func TestWaitsABBA(t *testing.T) {
 			held = append(held, w)
 			continue
 		}
-		if f.Caller != "pthread_cond_wait" || f.Timed || f.Command != 9 || !f.Private || f.JoinTID != 0 {
+		if f.Caller != "pthread_cond_wait" || f.Timed || f.Command != 9 || !f.Private || f.Owner != nil {
 			t.Errorf("idle thread %d: %+v", w.TID, f)
 		}
 	}
@@ -60,11 +60,11 @@ func TestWaitsABBA(t *testing.T) {
 		t.Fatalf("%d threads wait for mutexes, want 2", len(held))
 	}
 	a, b := held[0], held[1]
-	if a.Futex.Mutex.OwnerTID != b.TID || b.Futex.Mutex.OwnerTID != a.TID {
-		t.Errorf("owners are not crossed: %d waits for %d, %d for %d", a.TID, a.Futex.Mutex.OwnerTID, b.TID, b.Futex.Mutex.OwnerTID)
+	if a.Futex.Owner.TID != b.TID || b.Futex.Owner.TID != a.TID {
+		t.Errorf("owners are not crossed: %d waits for %d, %d for %d", a.TID, a.Futex.Owner.TID, b.TID, b.Futex.Owner.TID)
 	}
 	for _, w := range held {
-		want := evidence.MutexWords{Lock: 2, OwnerNSTID: w.Futex.Mutex.OwnerTID, OwnerTID: w.Futex.Mutex.OwnerTID, OwnerPID: s.PID, NUsers: 1, ListZero: true}
+		want := evidence.MutexWords{Lock: 2, OwnerNSTID: w.Futex.Owner.TID, NUsers: 1, ListZero: true}
 		if diff := cmp.Diff(want, *w.Futex.Mutex); diff != "" {
 			t.Errorf("mutex (-want +got):\n%s", diff)
 		}
@@ -101,13 +101,9 @@ func circleOf(waits map[int]evidence.Wait, counts func(evidence.Wait) bool) int 
 			if !ok || !counts(w) {
 				break
 			}
-			switch {
-			case w.Futex.Mutex != nil && w.Futex.Mutex.OwnerTID != 0:
-				at = w.Futex.Mutex.OwnerTID
-			case w.Futex.JoinTID != 0:
-				at = w.Futex.JoinTID
-			default:
-				at = -1
+			at = -1
+			if f := w.Futex; f != nil && f.Owner != nil && f.Owner.TID != 0 {
+				at = f.Owner.TID
 			}
 			if at < 0 {
 				break
@@ -126,15 +122,16 @@ func TestWaitsJoin(t *testing.T) {
 	}
 	joins := 0
 	for _, w := range waits {
-		if w.Futex.JoinTID == 0 {
+		o := w.Futex.Owner
+		if o == nil || o.Kind != evidence.KindThread {
 			continue
 		}
 		joins++
-		if w.Futex.JoinTID == w.TID || waits[w.Futex.JoinTID].Futex.Mutex.OwnerTID != w.TID {
-			t.Errorf("thread %d joins %d, which waits for %+v", w.TID, w.Futex.JoinTID, waits[w.Futex.JoinTID].Futex)
+		if o.TID == w.TID || waits[o.TID].Futex.Owner.TID != w.TID {
+			t.Errorf("thread %d joins %d, which waits for %+v", w.TID, o.TID, waits[o.TID].Futex)
 		}
-		if !w.Futex.JoinVerified && runtime.GOARCH == "amd64" {
-			t.Errorf("join of %d is not verified", w.Futex.JoinTID)
+		if o.Proof != evidence.ProofKernel && runtime.GOARCH == "amd64" {
+			t.Errorf("join of %d is not verified", o.TID)
 		}
 	}
 	if joins != 1 {
@@ -197,13 +194,13 @@ func TestWaitsAcrossProcesses(t *testing.T) {
 		t.Errorf("%d processes, a circle of %d threads, want 2", len(procs), got)
 	}
 	for _, w := range waits {
-		if m := w.Futex.Mutex; m == nil || m.OwnerPID == w.PID || m.Kind != 0x80 || w.Futex.Private {
+		if m := w.Futex.Mutex; m == nil || w.Futex.Owner.PID == w.PID || m.Kind != 0x80 || w.Futex.Private {
 			t.Errorf("process %d: %+v", w.PID, w.Futex)
 		}
 	}
 	// The other process is found when it is not in the tree, too.
 	for _, w := range waitsOf(t, r, procs[1:2]) {
-		if m := w.Futex.Mutex; m == nil || m.OwnerPID != procs[2].PID {
+		if m := w.Futex.Mutex; m == nil || w.Futex.Owner.PID != procs[2].PID {
 			t.Errorf("owner outside: %+v", w.Futex)
 		}
 	}

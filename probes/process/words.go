@@ -22,10 +22,10 @@ type wordsOf struct {
 type words struct {
 	word  *uint32
 	mutex *evidence.MutexWords
-	// joined is the namespace's TID in the word of a thread that is waited
-	// for; verified: the word is a field of a struct pthread.
-	joined   int
-	verified bool
+	// local: only this process has the word's memory mapped.
+	local bool
+	// owner is who the memory names, as an ID of the target's namespace.
+	owner *evidence.LockOwner
 	// stack is the top of the thread's stack, for the names of its callers.
 	stack  []byte
 	unread string
@@ -53,7 +53,7 @@ func (r *Reader) words(p *evidence.Process, s sleepers) wordsOf {
 	defer m.close()
 	w := wordsOf{words: make([]words, len(s.waiting)), maps: m.maps}
 	for i := range s.waiting {
-		if sl := &s.waiting[i]; readsWord(&sl.futex) {
+		if sl := &s.waiting[i]; sl.futex != nil && readsWord(sl.futex) {
 			w.words[i] = m.words(sl)
 		}
 	}
@@ -74,13 +74,7 @@ func (m *memory) words(s *sleeper) words {
 	}
 	word := binary.NativeEndian.Uint32(raw)
 	w.word = &word
-	switch {
-	case isMutexWait(&s.futex, word):
-		w.mutex = m.mutexAt(addr, raw, &s.futex)
-	case isJoinWait(&s.futex, word):
-		w.joined = int(word)
-		w.verified = m.isTIDOfThread(addr)
-	}
+	m.readOwner(&w, addr, raw, s.futex)
 	// A stack is private memory of no file, except where a program gave it
 	// another: then there is no name.
 	w.stack, _ = m.readSome(s.call.SP, make([]byte, stackBytes))

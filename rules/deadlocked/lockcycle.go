@@ -154,9 +154,9 @@ func citeEdge(c *rule.Case, e facts.Edge) []rule.Cite {
 		cites = append(cites, c.Cite(fmt.Sprintf("thread %d did not run between the looks: its CPU time in ns is unchanged", e.TID), append(at, "b", "run_ns")...))
 	}
 	if e.Kind == facts.WaitMutex {
-		return append(cites, c.Cite(fmt.Sprintf("the mutex at %s names this owner", e.Addr), append(at, "futex", "mutex", "owner_nstid")...))
+		return append(cites, c.Cite(fmt.Sprintf("the mutex at %s names this owner", e.Addr), append(at, "futex", "owner", "nstid")...))
 	}
-	return append(cites, c.Cite("the thread that is waited for", append(at, "futex", "join_tid")...))
+	return append(cites, c.Cite("the thread that is waited for", append(at, "futex", "owner", "nstid")...))
 }
 
 func cycleNext(c *rule.Case, cycle []int) []rule.Step {

@@ -2,7 +2,6 @@ package facts
 
 import (
 	"sort"
-	"strings"
 
 	"github.com/whyhang/whyhang/probes/evidence"
 )
@@ -89,14 +88,14 @@ func edgesOf(s *evidence.Snapshot, look int, g *WaitGraph) map[int]Edge {
 		}
 		e := Edge{PID: w.PID, TID: w.TID, Look: look, Wait: i}
 		switch {
-		case f.Mutex != nil && f.Mutex.Lock != 0 && f.Mutex.OwnerTID != 0:
-			e.Kind, e.Addr = WaitMutex, f.Addr
-			e.ForPID, e.ForTID = f.Mutex.OwnerPID, f.Mutex.OwnerTID
-			e.Code = strings.Contains(f.Caller, "mutex_lock") || strings.Contains(f.Caller, "cond_")
-		case f.JoinTID != 0 && f.JoinTID != w.TID:
+		case f.Owner != nil && f.Owner.TID != 0 && f.Owner.Kind == evidence.KindThread && f.Owner.TID != w.TID:
 			e.Kind = WaitJoin
-			e.ForPID, e.ForTID = w.PID, f.JoinTID
-			e.Code = f.JoinVerified
+			e.ForPID, e.ForTID = f.Owner.PID, f.Owner.TID
+			e.Code = f.Owner.Proof != evidence.ProofLayout
+		case f.Owner != nil && f.Owner.TID != 0:
+			e.Kind, e.Addr = WaitMutex, f.Addr
+			e.ForPID, e.ForTID = f.Owner.PID, f.Owner.TID
+			e.Code = f.Owner.Proof != evidence.ProofLayout
 		default:
 			continue
 		}

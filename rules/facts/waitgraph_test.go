@@ -16,7 +16,7 @@ func circle(tid, owner int, run uint64) evidence.Wait {
 	look := evidence.ThreadLook{State: "S", Syscall: fmt.Sprintf("202 0x%x 0x80 0x2 0x0 0x0 0x0 0x1 0x2", tid), RunNS: u64(run), Slices: u64(7)}
 	return evidence.Wait{PID: 1, TID: tid, A: look, B: look, Futex: &evidence.Futex{
 		Addr: fmt.Sprintf("0x%x", tid), Val: 2, Caller: "pthread_mutex_lock",
-		Mutex: &evidence.MutexWords{Lock: 2, OwnerTID: owner, OwnerNSTID: owner, OwnerPID: 1, NUsers: 1}}}
+		Owner: &evidence.LockOwner{Kind: evidence.KindMutex, Addr: fmt.Sprintf("0x%x", tid), NSTID: owner, TID: owner, PID: 1, Proof: evidence.ProofCode}}}
 }
 
 func looks(waits ...[]evidence.Wait) *evidence.Snapshot {
