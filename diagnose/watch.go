@@ -168,11 +168,12 @@ func (r *run) noticeEnd(f *evidence.Frame) {
 
 func (r *run) alive() bool { return r.s.Target.State == evidence.TargetAlive }
 
-// keepWaits keeps the last two readings of the lock words.
+// keepWaits keeps the first reading of the lock words, which says since when a
+// thing is so, and the last two, which prove that it is.
 func (r *run) keepWaits(look evidence.WaitLook) {
 	r.s.Waits = append(r.s.Waits, look)
-	if n := len(r.s.Waits); n > 2 {
-		r.s.Waits = r.s.Waits[n-2:]
+	if n := len(r.s.Waits); n > 3 {
+		r.s.Waits = append(r.s.Waits[:1], r.s.Waits[n-2:]...)
 	}
 }
 

@@ -138,6 +138,9 @@ func hasAny(c *rule.Case, needs []evidence.Need) bool {
 func (j *Judgement) suppress(found []rule.Finding) []rule.Finding {
 	silenced := map[rule.ID]bool{}
 	for _, f := range found {
+		if f.Verdict == rule.Deadlocked && f.Strength < rule.Strong {
+			continue // a deadlock that is only likely explains nothing away
+		}
 		for _, id := range ByID(f.Rule).Suppresses {
 			silenced[id] = true
 		}

@@ -34,8 +34,8 @@ func TestCycles(t *testing.T) {
 			waits = append(waits, circle(10+i, 10+(i+1)%n, 5))
 		}
 		g := waitGraphOf(looks(waits, waits))
-		if len(g.Cycles) != 1 || len(g.Cycles[0]) != n || g.Cycles[0][0] != 10 {
-			t.Errorf("%d threads: %d cycles", n, len(g.Cycles))
+		if len(g.Dead[Sure].Circles) != 1 || len(g.Dead[Sure].Circles[0]) != n || g.Dead[Sure].Circles[0][0] != 10 {
+			t.Errorf("%d threads: %d cycles", n, len(g.Dead[Sure].Circles))
 		}
 		if g.SpanMS != 100 {
 			t.Errorf("span %v", g.SpanMS)
@@ -51,13 +51,13 @@ func TestTwoCyclesAndVictims(t *testing.T) {
 		circle(8, 99, 5), // waits for a thread that runs
 	}
 	g := waitGraphOf(looks(waits, waits))
-	if len(g.Cycles) != 2 {
-		t.Fatalf("cycles %v", g.Cycles)
+	if len(g.Dead[Sure].Circles) != 2 {
+		t.Fatalf("cycles %v", g.Dead[Sure].Circles)
 	}
-	if b := g.Behind(g.Cycles[0]); !slices.Equal(b, []int{6, 7}) {
+	if b := g.Behind(g.Dead[Sure].Circles[0]); !slices.Equal(b, []int{6, 7}) {
 		t.Errorf("behind the first: %v", b)
 	}
-	if b := g.Behind(g.Cycles[1]); len(b) != 0 {
+	if b := g.Behind(g.Dead[Sure].Circles[1]); len(b) != 0 {
 		t.Errorf("behind the second: %v", b)
 	}
 }
@@ -67,25 +67,25 @@ func TestTwoCyclesAndVictims(t *testing.T) {
 func TestNoCycleWhenSomebodyRan(t *testing.T) {
 	still, ran := circle(1, 2, 5), circle(2, 1, 5)
 	ran.B.RunNS = u64(6)
-	if g := waitGraphOf(looks([]evidence.Wait{still, ran})); len(g.Cycles) != 0 {
-		t.Errorf("ran while the words were read: %v", g.Cycles)
+	if g := waitGraphOf(looks([]evidence.Wait{still, ran})); len(g.Dead[Sure].Circles) != 0 {
+		t.Errorf("ran while the words were read: %v", g.Dead[Sure].Circles)
 	}
 	before, now := circle(2, 1, 5), circle(2, 1, 6)
-	if g := waitGraphOf(looks([]evidence.Wait{still, before}, []evidence.Wait{still, now})); len(g.Cycles) != 0 {
-		t.Errorf("ran between the looks: %v", g.Cycles)
+	if g := waitGraphOf(looks([]evidence.Wait{still, before}, []evidence.Wait{still, now})); len(g.Dead[Sure].Circles) != 0 {
+		t.Errorf("ran between the looks: %v", g.Dead[Sure].Circles)
 	}
 	same := circle(2, 1, 5)
 	same.B.Slices = u64(8)
-	if g := waitGraphOf(looks([]evidence.Wait{still, same})); len(g.Cycles) != 0 {
-		t.Errorf("was scheduled: %v", g.Cycles)
+	if g := waitGraphOf(looks([]evidence.Wait{still, same})); len(g.Dead[Sure].Circles) != 0 {
+		t.Errorf("was scheduled: %v", g.Dead[Sure].Circles)
 	}
 }
 
 func TestTimedWaitsAreNoEdges(t *testing.T) {
 	a, b := circle(1, 2, 5), circle(2, 1, 5)
 	b.Futex.Timed = true
-	if g := waitGraphOf(looks([]evidence.Wait{a, b})); len(g.Cycles) != 0 {
-		t.Errorf("%v", g.Cycles)
+	if g := waitGraphOf(looks([]evidence.Wait{a, b})); len(g.Dead[Sure].Circles) != 0 {
+		t.Errorf("%v", g.Dead[Sure].Circles)
 	}
 }
 
@@ -95,8 +95,8 @@ func TestUnclocked(t *testing.T) {
 		w.A.RunNS, w.A.Slices, w.B.RunNS, w.B.Slices = nil, nil, nil, nil
 	}
 	g := waitGraphOf(looks([]evidence.Wait{a, b}, []evidence.Wait{a, b}))
-	if len(g.Cycles) != 1 || !g.Unclocked {
-		t.Errorf("cycles %v, unclocked %v", g.Cycles, g.Unclocked)
+	if len(g.Dead[Sure].Circles) != 1 || !g.Unclocked {
+		t.Errorf("cycles %v, unclocked %v", g.Dead[Sure].Circles, g.Unclocked)
 	}
 }
 

@@ -85,6 +85,9 @@ const (
 
 	LockCycle    Cause = "lock-cycle"
 	OrphanedLock Cause = "orphaned-lock"
+	ForkLock     Cause = "fork-lock"
+	PipeCycle    Cause = "pipe-cycle"
+	LostWakeup   Cause = "lost-wakeup"
 
 	NoAnswer      Cause = "no-answer"
 	WrongAnswer   Cause = "wrong-answer"

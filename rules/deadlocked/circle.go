@@ -1,0 +1,114 @@
+package deadlocked
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/whyhang/whyhang/probes/evidence"
+	"github.com/whyhang/whyhang/rules/facts"
+	"github.com/whyhang/whyhang/rules/rule"
+)
+
+// nature is what a circle goes through, which decides the rule and the cause.
+type nature int
+
+const (
+	throughLocks nature = iota // locks, joins, file locks, children that are waited for
+	throughPipes               // at least one pipe or socket
+	throughGIL                 // at least one wait for the GIL
+)
+
+func natureOf(g *facts.WaitGraph, circle []int) nature {
+	n := throughLocks
+	for _, tid := range circle {
+		switch on := g.Waiters[tid].On; {
+		case on == string(evidence.PythonGILWait):
+			return throughGIL
+		case strings.HasPrefix(on, "pipe-"), strings.HasPrefix(on, "socket-"):
+			n = throughPipes
+		}
+	}
+	return n
+}
+
+// circles are the findings of the circles of one nature.
+func circles(c *rule.Case, cause rule.Cause, of nature) []rule.Finding {
+	var found []rule.Finding
+	g := &c.WaitGraph
+	for grade := range g.Dead {
+		for _, circle := range g.Dead[grade].Circles {
+			if natureOf(g, circle) != of {
+				continue
+			}
+			f := rule.Finding{
+				Cause:    cause,
+				Strength: strength(g, facts.Proof(grade)),
+				Victims:  len(g.Behind(circle)),
+				Says:     circleSays(c, circle),
+				Next:     restart(c, g.Waiters[circle[0]].PID),
+				FlipsIf:  []string{"any thread of the circle runs again (its schedstat changes)"},
+			}
+			for _, tid := range circle {
+				n := g.Waiters[tid]
+				where := waitsFor(c, n)
+				if at := c.Place(n.PID, tid); at != "" {
+					where += ", " + at
+				}
+				f.Culprits = append(f.Culprits, rule.Culprit{PID: n.PID, TID: tid, Name: c.ThreadName(n.PID, tid), Where: where})
+				f.Cites = append(f.Cites, citeWait(c, n)...)
+			}
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// circleSays tells the circle in jstack's form. A long one is cut in its
+// middle.
+func circleSays(c *rule.Case, circle []int) string {
+	const most = 6
+	g := &c.WaitGraph
+	var parts []string
+	for i, tid := range circle {
+		if len(circle) > most && i == most-1 {
+			parts = append(parts, fmt.Sprintf("… and so on through %d threads in all, until the last waits for %s", len(circle), c.Thread(g.Waiters[circle[0]].PID, circle[0])))
+			break
+		}
+		n := g.Waiters[tid]
+		name := who(c, n.PID, tid)
+		if i > 0 && n.PID != g.Waiters[circle[i-1]].PID || len(g.Waiters[circle[len(circle)-1]].Procs) > 0 && i == 0 {
+			name += " of " + c.Process(n.PID)
+		}
+		parts = append(parts, name+" "+waitsFor(c, n))
+	}
+	end := ". None of them can ever run again."
+	switch len(circle) {
+	case 1:
+		end = ". It can never run again."
+	case 2:
+		end = ". Neither can ever run again."
+	}
+	says := strings.Join(parts, "; ") + end
+	return strings.ToUpper(says[:1]) + says[1:]
+}
+
+func againstCircle(c *rule.Case) *rule.Because {
+	last := len(c.Waits) - 1
+	n := len(c.Waits[last].Waits)
+	if n == 0 {
+		return &rule.Because{Says: "no thread waits on a futex"}
+	}
+	named := 0
+	for tid, w := range c.WaitGraph.Waiters {
+		if w.ForTID != 0 && tid != 0 {
+			named++
+		}
+	}
+	says := fmt.Sprintf("%d threads wait on futexes and no chain of lock owners comes back to its start", n)
+	if named == 0 {
+		says = fmt.Sprintf("%d threads wait on futexes, none for a lock that a sleeping thread holds", n)
+	}
+	return &rule.Because{Says: says, Cites: []rule.Cite{
+		c.Cite("one of them", "waits", last, "waits", 0, "b", "syscall"),
+	}}
+}
