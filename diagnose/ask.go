@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"sync"
+	"time"
 
 	"github.com/whyhang/whyhang/probes/bench"
 	"github.com/whyhang/whyhang/probes/chat"
@@ -17,7 +18,7 @@ import (
 
 // mayAsk tells whether the server is to be asked now: it listens, it may be
 // asked, and nothing seen so far says that asking is of no use.
-func (r *run) mayAsk(j *rules.Judgement) bool {
+func (r *run) mayAsk(ctx context.Context, j *rules.Judgement) bool {
 	if r.Passive || r.NoCheck || r.s.Check != nil || !r.alive() {
 		return false
 	}
@@ -26,14 +27,18 @@ func (r *run) mayAsk(j *rules.Judgement) bool {
 		return false
 	}
 	switch j.Verdict {
-	case rule.Broken, rule.Gone:
+	case rule.Gone:
 		return false
+	case rule.Broken:
+		return j.Strength < rule.Strong // a right answer outranks what is only likely
 	case rule.Stalled:
-		return j.Cause != rule.Paused // a paused process answers nobody
+		return j.Cause != rule.Paused || j.Strength < rule.Strong // a paused process answers nobody
 	case rule.Loading:
-		// Its log says what it does, and that it is not ready: believe it. A
-		// server without a log that moves may be up and busy.
-		return !j.Case.Phases.Known
+		// Its log says what it does, and that it is not ready: believe it, unless
+		// it lists its models, which no engine does before it can be asked. The
+		// ready line may be missing from a log that is kept quiet. A server without
+		// a log that moves may be up and busy.
+		return !j.Case.Phases.Known || r.listsModels(ctx, j)
 	}
 	// The log knows the start, has no ready line, and nothing is decided yet:
 	// look on, unless the window is over.
@@ -41,6 +46,27 @@ func (r *run) mayAsk(j *rules.Judgement) bool {
 		return false
 	}
 	return true
+}
+
+// listsModels asks the server's own door for its models, which costs it
+// nothing; not more often than every few looks.
+func (r *run) listsModels(ctx context.Context, j *rules.Judgement) bool {
+	const pause, limit = 2 * time.Second, 2 * time.Second
+	if r.listed {
+		return true
+	}
+	if j.Case.Door.Listener < 0 || j.Case.Moves.WindowMS < 1000 || time.Since(r.knocked) < pause {
+		return false
+	}
+	r.knocked = time.Now()
+	client, err := r.client(j)
+	if err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	r.listed = client.ListsModels(ctx)
+	return r.listed
 }
 
 // whyNotAsked says why mayAsk said no.

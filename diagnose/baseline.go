@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
 )
 
 // maxBaseline limits a baseline file; vLLM's detailed results are a few MB.
@@ -14,7 +13,7 @@ const maxBaseline = 64 << 20
 // whyhang report (JSON), or from a file of `vllm bench serve --save-result` or
 // SGLang's bench_serving (its last line): there it is 1000 / mean_tpot_ms.
 func LoadBaseline(path string) (float64, error) {
-	f, err := os.Open(path)
+	f, err := openInput(path)
 	if err != nil {
 		return 0, err
 	}

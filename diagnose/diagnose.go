@@ -21,6 +21,10 @@ type run struct {
 	gpu    gpuWatch
 	log    logWatch
 	own    *socket.OwnPorts
+	// knocked is when the server was last asked for its models, listed that it
+	// gave them.
+	knocked time.Time
+	listed  bool
 }
 
 // Run diagnoses a process. The error is of whyhang itself; whatever is wrong
@@ -44,12 +48,13 @@ func Run(ctx context.Context, o Options) (*rules.Judgement, error) {
 	if err := r.log.asked(); err != nil {
 		return nil, err
 	}
-	if r.mayAsk(j) {
+	if r.mayAsk(ctx, j) {
 		r.ask(ctx, j)
 	} else {
 		r.note(evidence.ProbeRun{Name: evidence.ProbeCheck, Status: evidence.Skipped, Detail: r.whyNotAsked(j)})
 	}
 	r.collect(ctx)
+	r.s.Interrupted = ctx.Err() != nil
 	return r.judge(), nil
 }
 

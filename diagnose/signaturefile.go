@@ -5,17 +5,25 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"regexp"
 
 	"github.com/whyhang/whyhang/probes/evidence"
 )
 
+// maxSignatures limits the file in bytes.
+const maxSignatures = 16 << 20
+
 // LoadSignatures reads more log lines to know: a JSON list of objects with the
 // fields of evidence.Signature. Unknown fields are refused, as they are typos.
 // Errors name the file, the line and the field.
 func LoadSignatures(path string) ([]evidence.Signature, error) {
-	b, err := os.ReadFile(path)
+	f, err := openInput(path)
+	if err != nil {
+		return nil, fmt.Errorf("--signatures %s: %w", path, err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxSignatures))
 	if err != nil {
 		return nil, fmt.Errorf("--signatures %s: %w", path, err)
 	}

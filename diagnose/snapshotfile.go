@@ -12,12 +12,14 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/whyhang/whyhang/probes/evidence"
 )
 
 // maxSnapshot limits a snapshot file, unpacked: 100,000 threads in a dozen
 // frames stay below, and a bomb does not fill the memory.
-const maxSnapshot = 1 << 30
+const maxSnapshot = 256 << 20
 
 // Save writes a snapshot as JSON, packed if the name ends in .gz. The file is
 // new and belongs to its owner alone: an existing file, or a link somebody put
@@ -44,8 +46,17 @@ func Save(path string, s *evidence.Snapshot) error {
 // it sees all or nothing, and a link at the name is replaced, not followed.
 func WriteFile(path string, b []byte, mode os.FileMode) error {
 	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
-		// A device or a pipe is what the operator named: write to it.
-		return os.WriteFile(path, b, mode)
+		// A device or a pipe is what the operator named: write to it. A pipe
+		// that nobody reads is an error, not a wait without end.
+		f, err := os.OpenFile(path, os.O_WRONLY|unix.O_NONBLOCK, 0)
+		if errors.Is(err, unix.ENXIO) {
+			return errors.New("is a pipe that nobody reads")
+		}
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(b)
+		return errors.Join(err, f.Close())
 	}
 	dir, name := filepath.Split(path)
 	beside := filepath.Join(dir, fmt.Sprintf(".%s.%08x", name, rand.Uint32()))
@@ -69,14 +80,11 @@ func WriteFile(path string, b []byte, mode os.FileMode) error {
 // Load reads a snapshot file. Unknown fields are accepted, an unknown major
 // schema is an error that says so.
 func Load(path string) (*evidence.Snapshot, error) {
-	f, err := os.Open(path)
+	f, err := openInput(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if st, err := f.Stat(); err == nil && st.IsDir() {
-		return nil, errors.New("is a directory")
-	}
 	return decode(f)
 }
 
@@ -96,8 +104,18 @@ func decode(r io.Reader) (*evidence.Snapshot, error) {
 	}
 	limited := &io.LimitedReader{R: r, N: maxSnapshot}
 	var s evidence.Snapshot
-	if err := json.NewDecoder(limited).Decode(&s); err != nil {
+	d := json.NewDecoder(limited)
+	err = d.Decode(&s)
+	if err == nil && d.More() {
+		return nil, errors.New("is no snapshot: something follows behind its end")
+	}
+	if err != nil {
+		wrong, mistyped := errors.AsType[*json.UnmarshalTypeError](err)
 		switch {
+		case mistyped && wrong.Field == "":
+			return nil, fmt.Errorf("is no snapshot but a JSON %s", wrong.Value)
+		case mistyped:
+			return nil, fmt.Errorf("is no snapshot: %q holds a JSON %s", wrong.Field, wrong.Value)
 		case limited.N <= 0:
 			return nil, fmt.Errorf("is larger than %d bytes", maxSnapshot)
 		case errors.Is(err, io.ErrUnexpectedEOF):

@@ -44,8 +44,11 @@ func (r *run) watch(ctx context.Context) *rules.Judgement {
 	r.frame(ctx, frameOptions{locks: true})
 	for {
 		j := r.sofar()
-		if r.known(j) || ctx.Err() != nil || !r.alive() {
+		if r.known(ctx, j) || ctx.Err() != nil || !r.alive() {
 			return j
+		}
+		if r.log.asked() != nil {
+			return j // no verdict without the log that was named
 		}
 		since := time.Since(begin)
 		if since >= r.Window && r.log.ready() {
@@ -72,11 +75,11 @@ func watching(j *rules.Judgement, since time.Duration) string {
 
 // known tells whether looking longer would change nothing: the verdict is
 // settled, or the server is up and can be asked.
-func (r *run) known(j *rules.Judgement) bool {
+func (r *run) known(ctx context.Context, j *rules.Judgement) bool {
 	if !r.log.ready() && j.Verdict != rule.Deadlocked && j.Verdict != rule.Gone {
 		return false // the log may hold the ready line, or the phase
 	}
-	return j.Settled || r.mayAsk(j)
+	return j.Settled || r.mayAsk(ctx, j)
 }
 
 // sofar judges what has been seen until now.
@@ -146,6 +149,9 @@ func (r *run) frame(ctx context.Context, o frameOptions) {
 	f.GPUs = r.gpu.look(ctx, r)
 	f.Logs = r.log.look(ctx, r)
 	f.TookMS = probes.Milliseconds(time.Since(begin))
+	if ctx.Err() != nil && len(f.Processes) == 0 && len(r.s.Frames) > 0 {
+		return // the interruption came first: an empty look says nothing
+	}
 	r.s.Frames = append(r.s.Frames, f)
 	r.noticeEnd(&f)
 }

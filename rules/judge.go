@@ -138,8 +138,11 @@ func hasAny(c *rule.Case, needs []evidence.Need) bool {
 func (j *Judgement) suppress(found []rule.Finding) []rule.Finding {
 	silenced := map[rule.ID]bool{}
 	for _, f := range found {
-		if f.Verdict == rule.Deadlocked && f.Strength < rule.Strong {
-			continue // a deadlock that is only likely explains nothing away
+		switch f.Verdict {
+		case rule.Deadlocked, rule.Stalled:
+			if f.Strength < rule.Strong {
+				continue // what is only likely explains nothing away
+			}
 		}
 		for _, id := range ByID(f.Rule).Suppresses {
 			silenced[id] = true
@@ -179,8 +182,11 @@ func step(f rule.Finding) int {
 		}
 		return stepNoAnswer
 	case rule.Ready:
-		if f.Rule == "answers" {
+		switch {
+		case f.Rule == "answers" && f.Strength == rule.Proved:
 			return stepAnswers
+		case f.Rule == "answers":
+			return stepNoAnswer // at a place that is not known to be the server's own
 		}
 		// A word of its own is no answer: whatever speaks against it wins.
 		return stepNoMovement
@@ -195,7 +201,7 @@ func step(f rule.Finding) int {
 	case rule.Loading:
 		return stepProgress
 	case rule.Stalled:
-		if f.Cause == rule.NoMovement {
+		if f.Cause == rule.NoMovement || f.Strength < rule.Strong {
 			return stepNoMovement
 		}
 		return stepPaused

@@ -35,13 +35,24 @@ func undecided(c *rule.Case, j *Judgement) {
 			j.Sentence += " Something moves: " + facts.MoveSays(m) + "."
 		}
 		j.Next = []rule.Step{sudo(c)}
+	case c.Door.Listens && c.Door.Listener < 0:
+		j.Cause = rule.NotAsked
+		j.Sentence = wrongDoor(c)
+		j.Next = []rule.Step{{Do: "If requests go to one of these, name it", Risk: rule.RiskLow, Command: fmt.Sprintf("whyhang %d --no-bench --url http://HOST:PORT", pid)}}
 	case c.Door.Listens:
 		j.Cause = rule.NotAsked
 		j.Sentence = notAsked(c)
 		j.Next = []rule.Step{{Do: "Ask it", Risk: rule.RiskLow, Command: fmt.Sprintf("whyhang %d --no-bench", pid)}}
+	case len(c.Processes) > 0 && c.Processes[0].Kernel:
+		j.Cause = rule.NotAServer
+		j.Sentence = fmt.Sprintf("Process %d (%s) is a thread of the kernel, no program.", pid, c.Processes[0].Name)
+		j.Next = []rule.Step{{Do: "Find the server's PID", Risk: rule.RiskNone, Command: "pgrep -af 'sglang|vllm|llama|trtllm'"}}
 	case !c.Moves.Looked || c.Moves.WindowMS < 1000:
 		j.Cause = rule.TooShort
 		j.Sentence = "Too short a look to tell movement from rest."
+		if c.Interrupted {
+			j.Sentence = "Interrupted: too short a look to tell movement from rest."
+		}
 		j.Next = []rule.Step{longer(pid)}
 	case c.Engine.Known == nil && !c.WeightsDone.Held:
 		j.Cause = rule.NotAServer
@@ -62,17 +73,30 @@ func undecided(c *rule.Case, j *Judgement) {
 // that says nothing about its health.
 func askedInVain(c *rule.Case, j *Judgement) {
 	pid := c.Target.PID
+	if c.Door.Place(c.Snapshot, c.Asked.URL) == facts.PlaceElsewhere {
+		j.Cause = rule.Conflicting
+		listens := "which listens nowhere"
+		if own := c.Door.OwnAddresses(c.Snapshot); len(own) > 0 {
+			listens = "which listens on " + strings.Join(own[:min(3, len(own))], ", ")
+		}
+		j.Sentence = fmt.Sprintf("%s is no socket of this server, %s: what it answered (%s) says nothing about it.", c.Check.URL, listens, c.Check.Says)
+		j.Next = []rule.Step{
+			{Do: "Ask the server's own socket: leave --url out", Risk: rule.RiskLow, Command: fmt.Sprintf("whyhang %d --no-bench", pid)},
+			{Do: "See who listens where", Risk: rule.RiskNone, Command: "ss -ltnp"},
+		}
+		return
+	}
 	switch c.Check.Verdict {
 	case evidence.CheckUnauthorised:
 		j.Cause = rule.NoPermission
 		j.Sentence = "It answers HTTP and wants an API key: " + c.Check.Says + "."
 		j.Next = []rule.Step{{Do: "Name the variable that holds the key", Risk: rule.RiskNone, Command: fmt.Sprintf("whyhang %d --api-key-env NAME", pid)}}
 	case evidence.CheckNoEndpoint:
-		j.Cause = rule.NotAsked
-		j.Sentence = "It listens and answers HTTP, but it could not be asked: " + c.Check.Says + "."
+		j.Cause = rule.Conflicting
+		j.Sentence = "It listens and answers HTTP, but not the question: " + c.Check.Says + "."
 		j.Next = []rule.Step{{Do: "If its chat API is elsewhere, or wants another model name, say so", Risk: rule.RiskNone, Command: fmt.Sprintf("whyhang %d --url http://HOST:PORT --model NAME", pid)}}
 	case evidence.CheckBusy:
-		j.Cause = rule.NotAsked
+		j.Cause = rule.Conflicting
 		j.Sentence = "It is up and turns requests away for now: " + c.Check.Says + "."
 		j.Next = []rule.Step{{Do: "Ask again when it is less busy", Risk: rule.RiskNone, Command: fmt.Sprintf("whyhang %d --no-bench", pid)}}
 	default:
@@ -131,6 +155,19 @@ func notAsked(c *rule.Case) string {
 		return "It listens on several ports, and nothing tells which of them takes requests; none was asked."
 	}
 	return "It listens and was not asked."
+}
+
+// wrongDoor is for a server that listens, but nowhere where it could be asked.
+func wrongDoor(c *rule.Case) string {
+	own := c.Door.OwnAddresses(c.Snapshot)
+	if len(own) == 0 {
+		return "It listens on unix sockets alone, which are not asked."
+	}
+	says := "It listens on " + strings.Join(own[:min(3, len(own))], ", ")
+	if port := c.Door.WantedPort; port != 0 {
+		return says + fmt.Sprintf(", but not on port %d, where requests should come in (%s); it was not asked.", port, c.Door.WantedBecause)
+	}
+	return says + ", and nothing tells that requests come in there; it was not asked."
 }
 
 func notAServer(c *rule.Case) string {

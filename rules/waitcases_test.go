@@ -119,7 +119,66 @@ func waitCases() []builtCase {
 		}
 		return b.frames(m, 0, 0.11).waits(w)
 	}
+	selfLocked := func(ran bool) *snap {
+		w := ownedWait(900, 901, evidence.LockOwner{Kind: evidence.KindMutex, Addr: "0x7f0010", NSTID: 901, TID: 901, PID: 900, Proof: evidence.ProofCode})
+		threads := in(frameOf(w), 900, "main", "S", "7 0x7ffc 0x1 0x3e8 0x0 0x0 0x0 0x7ffd 0x7f2000", "poll_schedule_timeout")
+		if ran {
+			threads[1].State = "R"
+		}
+		return aServer(900, "./server").frames(map[int]moves{900: {threads: threads}}, 0, 2, 5.5).waits(w).whole(map[int]int{900: 2})
+	}
 	return []builtCase{
+		{"self-lock-others-rest", want{
+			Says:    "A thread waits for its own mutex and no other thread ran for seconds",
+			Verdict: rule.Deadlocked, Cause: rule.LockCycle, Strength: rule.Strong, ExitCode: 5,
+			Findings: []rule.ID{"lock-cycle"}, Near: []rule.ID{"no-movement"},
+			Sentence: []string{"held by itself"},
+		}, func() *evidence.Snapshot { return selfLocked(false).done() }},
+		{"self-lock-as-an-event", want{
+			Says:    "The same, but another thread runs now and then: some programs park a thread on its own mutex until another unlocks it",
+			Verdict: rule.Unknown, Cause: rule.NotAServer, Strength: rule.Open, ExitCode: 9,
+			Findings: []rule.ID{"lock-cycle"},
+		}, func() *evidence.Snapshot { return selfLocked(true).done() }},
+		{"self-lock-idle-server", want{
+			Says:    "The same in a process that listens: main parked for ever in an idle server",
+			Verdict: rule.Unknown, Cause: rule.NotAsked, Strength: rule.Open, ExitCode: 9,
+			Findings: []rule.ID{"lock-cycle"},
+		}, func() *evidence.Snapshot { return selfLocked(false).listens(900, 8000, 0).done() }},
+		{"lock-cycle-and-a-foreign-answer", want{
+			Says:    "A deadlocked server, and --url of another server on this host that answers",
+			Verdict: rule.Deadlocked, Cause: rule.LockCycle, Strength: rule.Proved, ExitCode: 5,
+			Findings: []rule.ID{"lock-cycle"}, Near: []rule.ID{"answers"},
+		}, func() *evidence.Snapshot {
+			b := abba("pthread_mutex_lock").checked(evidence.CheckPass, `it answered "4"`, answered("4"))
+			b.s.Asked.URL, b.s.Check.URL, b.s.Sockets.SameNetNS = "http://127.0.0.1:9999", "http://127.0.0.1:9999", ptr(true)
+			return b.done()
+		}},
+		{"foreign-answer", want{
+			Says:    "A process that listens nowhere, and --url of another server on this host that answers",
+			Verdict: rule.Unknown, Cause: rule.Conflicting, Strength: rule.Open, ExitCode: 9,
+			Near:     []rule.ID{"answers", "no-answer"},
+			Sentence: []string{"http://127.0.0.1:9999 is no socket of this server, which listens nowhere"},
+		}, func() *evidence.Snapshot {
+			b := aServer(4242, "./server").frames(map[int]moves{4242: {threads: sleepers(4245, 3, "idle")}}, 0, 2, 5.5).checked(evidence.CheckPass, `it answered "4"`, answered("4"))
+			b.s.Asked.URL, b.s.Check.URL = "http://127.0.0.1:9999", "http://127.0.0.1:9999"
+			return b.done()
+		}},
+		{"helper-paused", want{
+			Says:    "A helper of a server is stopped; the server itself answers",
+			Verdict: rule.Ready, Cause: rule.Idle, Strength: rule.Proved, ExitCode: 0,
+			Findings: []rule.ID{"answers", "paused"},
+		}, func() *evidence.Snapshot {
+			return aServer(700, "./server").process(701, 700, "sleep", "1000").frames(map[int]moves{701: {state: "T"}}, 0, 2, 5.5).listens(700, 8000, 0).
+				checked(evidence.CheckPass, `it answered "4"`, answered("4")).done()
+		}},
+		{"compiler-hangs", want{
+			Says:    "A server that is not up, with a build tool among its children that does nothing",
+			Verdict: rule.Stalled, Cause: rule.NoMovement, Strength: rule.Likely, ExitCode: 4,
+			Findings: []rule.ID{"no-movement"}, Near: []rule.ID{"kernel-build"},
+		}, func() *evidence.Snapshot {
+			b := vllmServer()
+			return b.process(10500, 10226, "ninja", "-v").frames(nil, 0, 2, 5.5).done()
+		}},
 		{"pipe-cycle", want{
 			Says:    "A parent waits for its child, which cannot write because only the parent could read its pipe",
 			Verdict: rule.Deadlocked, Cause: rule.PipeCycle, Strength: rule.Proved, ExitCode: 5,

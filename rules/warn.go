@@ -31,6 +31,8 @@ func distort(c *rule.Case, j *Judgement) {
 	if b := c.Comparison; b != nil && b.Verdict == "slow" {
 		j.Cause = rule.BelowBaseline
 		j.Sentence += fmt.Sprintf(" It is slower than its baseline: %.1f of %.1f tok/s (ratio %.2f).", c.Bench.SingleStream.DecodeTokS.Mean, b.DecodeTokS, b.Ratio)
+		j.Next = append(j.Next, rule.Step{Do: "Look for what distorts it (flags, other traffic, a GPU that is held down), then measure again",
+			Risk: rule.RiskNone, Command: fmt.Sprintf("whyhang %d --strict --no-bench", c.Target.PID)})
 		for _, w := range j.Warnings {
 			if w.Code == "distorting-flag" {
 				j.Sentence += fmt.Sprintf(" %s is on: %s.", w.Detail, w.Says)

@@ -43,6 +43,9 @@ in turn, and the exit code is 0 if each got the verdict it should.
 				*code, err = deliver(w, o, j)
 				return err
 			}
+			if o.output != "" || o.save != "" {
+				return &usageError{"-o and --save hold one report; name one demo", "whyhang demo deadlock -o report.txt"}
+			}
 			return tour(cmd.Context(), w, o)
 		},
 	}

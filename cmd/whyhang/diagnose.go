@@ -47,7 +47,8 @@ func deliver(w world, o *options, j *rules.Judgement) (int, error) {
 // render writes the report in the format and to the place asked for.
 func render(w world, o *options, r *report.Report) error {
 	width, isTerminal := terminal(w.Stdout)
-	if o.output != "" {
+	toFile := o.output != "" && o.output != diagnose.Standard
+	if toFile {
 		width, isTerminal = 0, false
 	}
 	var b bytes.Buffer
@@ -67,7 +68,7 @@ func render(w world, o *options, r *report.Report) error {
 	if err != nil {
 		return err
 	}
-	if o.output != "" {
+	if toFile {
 		if err := diagnose.WriteFile(o.output, b.Bytes(), 0o644); err != nil {
 			return fmt.Errorf("-o %s: %s", o.output, cause(err))
 		}

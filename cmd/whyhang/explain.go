@@ -11,7 +11,7 @@ import (
 	"github.com/whyhang/whyhang/rules/rule"
 )
 
-func explainCommand(w world) *cobra.Command {
+func explainCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [RULE]",
 		Short: "All rules, or what one rule looks for, why, and what would make it wrong",
@@ -21,20 +21,20 @@ func explainCommand(w world) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				explainAll(w.Stdout)
+				explainAll(cmd.OutOrStdout())
 				return nil
 			}
 			if strings.EqualFold(args[0], "exit") {
-				fmt.Fprintln(w.Stdout, exitTable)
+				fmt.Fprintln(cmd.OutOrStdout(), exitTable)
 				return nil
 			}
 			r := rules.ByID(rule.ID(args[0]))
 			if r == nil {
 				return &usageError{fmt.Sprintf("there is no rule %q", args[0]), "whyhang explain"}
 			}
-			explain(w.Stdout, r)
+			explain(cmd.OutOrStdout(), r)
 			return nil
 		},
 	}

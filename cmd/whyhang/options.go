@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -31,15 +32,18 @@ type options struct {
 	log, url, model, keyEnv   string
 	timeout                   time.Duration
 	proc, signatures          string
+
+	flags *pflag.FlagSet
 }
 
 // bind declares the flags (contract, design section 2).
 func (o *options) bind(f *pflag.FlagSet) {
+	o.flags = f
 	f.SortFlags = false
 	f.StringVar(&o.format, "format", "text", "`text`, markdown, json or html")
 	f.BoolVar(&o.json, "json", false, "short for --format json")
 	f.BoolVar(&o.markdown, "markdown", false, "short for --format markdown")
-	f.StringVarP(&o.output, "output", "o", "", "write the report to this `FILE`")
+	f.StringVarP(&o.output, "output", "o", "", "write the report to this `FILE` (- is standard output)")
 	f.StringVar(&o.save, "save", "", "also write the snapshot to this `FILE`, for replay (packed if it ends in .gz)")
 	f.DurationVar(&o.window, "window", 10*time.Second, "longest time to watch for movement")
 	f.BoolVar(&o.passive, "passive", false, "send nothing to the server: no HTTP at all")
@@ -49,9 +53,9 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.Lookup("sweep").NoOptDefVal = "1,2,4,8,16,32,64,128"
 	f.DurationVar(&o.benchBudget, "bench-budget", 60*time.Second, "hard limit for the benchmark")
 	f.DurationVar(&o.checkTimeout, "check-timeout", 120*time.Second, "hard limit for the 2+2 check")
-	f.StringVar(&o.baseline, "baseline", "", "tok/s of one stream to compare with, or a report `FILE` that holds it")
+	f.StringVar(&o.baseline, "baseline", "", "tok/s of one stream to compare with, as a `NUMBER` or a file that holds it (a report, a benchmark result)")
 	f.StringVar(&o.tolerance, "tolerance", "10%", "how far below the baseline is still good")
-	f.BoolVar(&o.strict, "strict", false, "ready but distorted (debug flags, wrong baseline) is exit code 10")
+	f.BoolVar(&o.strict, "strict", false, "ready but distorted (debug flags, eager mode, other traffic) is exit code 10")
 	f.StringVar(&o.log, "log", "", "the server's log `FILE`, when it cannot be found")
 	f.StringVar(&o.url, "url", "", "the server's base `URL`, when it cannot be found")
 	f.StringVar(&o.model, "model", "", "the model's `NAME` in requests")
@@ -65,11 +69,14 @@ func (o *options) bind(f *pflag.FlagSet) {
 
 // check finds mistakes that need no look at the target.
 func (o *options) check() error {
-	if o.json {
-		o.format = "json"
+	if err := o.checkFormat(); err != nil {
+		return err
 	}
-	if o.markdown {
-		o.format = "markdown"
+	if err := o.checkURL(); err != nil {
+		return err
+	}
+	if o.output != "" && o.output == o.save {
+		return &usageError{"-o and --save name the same file", "whyhang PID -o report.md --save snapshot.json.gz"}
 	}
 	switch o.format {
 	case "text", "markdown", "json":
@@ -95,6 +102,55 @@ func (o *options) check() error {
 		}
 	}
 	return nil
+}
+
+// checkFormat takes the short forms for --format, and refuses two that differ.
+func (o *options) checkFormat() error {
+	short := ""
+	switch {
+	case o.json && o.markdown:
+		return &usageError{"--json and --markdown: one report, one format", "whyhang PID --json"}
+	case o.json:
+		short = "json"
+	case o.markdown:
+		short = "markdown"
+	}
+	if short == "" {
+		return nil
+	}
+	if o.flags != nil && o.flags.Changed("format") && o.format != short {
+		return &usageError{fmt.Sprintf("--%s and --format %s: one report, one format", short, o.format), "whyhang PID --" + short}
+	}
+	o.format = short
+	return nil
+}
+
+// checkURL takes host:port as people type it, and refuses what is no place to
+// send HTTP to.
+func (o *options) checkURL() error {
+	if o.url == "" {
+		return nil
+	}
+	if !strings.Contains(o.url, "://") {
+		o.url = "http://" + o.url
+	}
+	u, err := url.Parse(o.url)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return &usageError{fmt.Sprintf("--url %q: an http or https URL with a host", o.url), "whyhang PID --url http://127.0.0.1:8000"}
+	}
+	return nil
+}
+
+// checkEmpty refuses flags that were given without a value, as by a variable
+// of a script that is not set.
+func (o *options) checkEmpty() error {
+	var err error
+	o.flags.VisitAll(func(f *pflag.Flag) {
+		if f.Changed && f.Value.Type() == "string" && f.Value.String() == "" && err == nil {
+			err = &usageError{fmt.Sprintf("--%s has an empty value", f.Name), "whyhang --help"}
+		}
+	})
+	return err
 }
 
 // diagnosis are the options of one run.

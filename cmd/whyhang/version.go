@@ -25,17 +25,27 @@ func commit() string {
 	return ""
 }
 
+// versionLine says what this build is.
+func versionLine() string {
+	s := "whyhang " + version
+	if c := commit(); c != "" {
+		s += " (" + c[:min(12, len(c))] + ")"
+	}
+	return fmt.Sprintf("%s %s %s/%s", s, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
 func versionCommand(w world) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			s := "whyhang " + version
-			if c := commit(); c != "" {
-				s += " (" + c[:min(12, len(c))] + ")"
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return &usageError{"version takes no arguments", "whyhang version"}
 			}
-			_, err := fmt.Fprintf(w.Stdout, "%s %s %s/%s\n", s, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return nil
+		},
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(w.Stdout, versionLine())
 			return err
 		},
 	}

@@ -14,6 +14,20 @@ type world struct {
 	Env            func(string) (string, bool)
 }
 
+// checked remembers that a write failed, for output whose writers do not look.
+type checked struct {
+	w   io.Writer
+	err error
+}
+
+func (c *checked) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	if err != nil && c.err == nil {
+		c.err = err
+	}
+	return n, err
+}
+
 // terminal tells whether a writer is one, and how wide it is.
 func terminal(w io.Writer) (width int, ok bool) {
 	f, isFile := w.(*os.File)

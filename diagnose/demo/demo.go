@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -16,6 +17,13 @@ import (
 
 // argument is the hidden first argument that makes whyhang be a demo process.
 const argument = "__demo"
+
+// dirVariable names the directory of a demo's files, which both sides remove:
+// either may be killed.
+const (
+	dirVariable = "WHYHANG_DEMO_DIR"
+	dirPrefix   = "whyhang-demo-"
+)
 
 // The process says on a descriptor of its own that it is in position, as its
 // standard output is its log.
@@ -66,6 +74,9 @@ func ChildMain() {
 		// The parent holds the other end: when it goes, however it goes, so do
 		// we, deadlocked threads and all.
 		_, _ = io.Copy(io.Discard, os.Stdin)
+		if dir := os.Getenv(dirVariable); strings.HasPrefix(filepath.Base(dir), dirPrefix) {
+			os.RemoveAll(dir)
+		}
 		os.Exit(0)
 	}()
 	position := os.NewFile(positionFD, "position")
@@ -81,7 +92,7 @@ type Process struct {
 	PID int
 	cmd *exec.Cmd
 	in  io.Closer
-	log string
+	dir string
 }
 
 // Start starts a demo process, its output in a log file like a server's, and
@@ -91,16 +102,23 @@ func (d *Demo) Start() (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := os.CreateTemp("", "whyhang-demo-*.log")
+	dir, err := os.MkdirTemp("", dirPrefix)
 	if err != nil {
+		return nil, err
+	}
+	p := &Process{dir: dir}
+	log, err := os.Create(filepath.Join(dir, "server.log"))
+	if err != nil {
+		os.RemoveAll(dir)
 		return nil, err
 	}
 	defer log.Close()
 	cmd := exec.Command(self, argument, d.Name)
+	cmd.Env = append(os.Environ(), dirVariable+"="+dir)
 	cmd.Args[0] = os.Args[0]
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Stdout, cmd.Stderr = log, log
-	p := &Process{cmd: cmd, log: log.Name()}
+	p.cmd = cmd
 	out, childOut, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -112,7 +130,7 @@ func (d *Demo) Start() (*Process, error) {
 	}
 	childOut.Close()
 	if err != nil {
-		os.Remove(p.log)
+		os.RemoveAll(dir)
 		return nil, err
 	}
 	p.PID = cmd.Process.Pid
@@ -134,11 +152,11 @@ func (d *Demo) Start() (*Process, error) {
 	}
 }
 
-// Stop ends the process and removes its log.
+// Stop ends the process and removes its files.
 func (p *Process) Stop() {
 	p.in.Close()
 	timer := time.AfterFunc(2*time.Second, func() { _ = p.cmd.Process.Kill() })
 	defer timer.Stop()
 	_ = p.cmd.Wait()
-	os.Remove(p.log)
+	os.RemoveAll(p.dir)
 }

@@ -22,18 +22,11 @@ var touched atomic.Uint64
 // that loads by mmap: no read call, no log line, just memory that grows. The
 // file is sparse: it takes no room on the disk.
 func loading(ready func()) error {
-	dir, err := os.MkdirTemp("", "whyhang-demo-")
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(dir, "model.safetensors")
+	path := filepath.Join(os.Getenv(dirVariable), "model.safetensors")
 	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
-	// The name goes at once, so that nothing stays behind however the demo
-	// ends; the open file lives on.
-	defer os.RemoveAll(dir)
 	if err := writeHeader(f); err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/whyhang/whyhang/rules/facts"
 	"github.com/whyhang/whyhang/rules/rule"
@@ -184,20 +183,7 @@ func bar(percent float64, width int) string {
 }
 
 // seconds writes a duration as people say it.
-func seconds(s float64) string {
-	switch d := time.Duration(s * float64(time.Second)); {
-	case s < 10:
-		return fmt.Sprintf("%.1f s", s)
-	case d < 10*time.Minute:
-		return fmt.Sprintf("%.0f s", s)
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%.0f min", d.Minutes())
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%.1f h", d.Hours())
-	default:
-		return fmt.Sprintf("%.1f days", d.Hours()/24)
-	}
-}
+func seconds(s float64) string { return facts.Lasting(s) }
 
 // age is a duration of which nobody needs the seconds.
 func age(s float64) string {

@@ -70,7 +70,11 @@ func (t *texter) threads(r *Report) {
 	if len(r.Threads) == 0 {
 		return
 	}
-	t.title(fmt.Sprintf("Threads (%d)", r.Target.Threads))
+	shown := 0
+	for _, g := range r.Threads {
+		shown += g.Count
+	}
+	t.title(fmt.Sprintf("Threads (%d)", shown))
 	for i, g := range r.Threads {
 		if i == 10 {
 			rest := 0
@@ -132,7 +136,7 @@ func (t *texter) gpus(r *Report) {
 	}
 	t.title(fmt.Sprintf("GPUs (%d)", len(r.GPUs)))
 	for _, g := range r.GPUs {
-		t.line("  %s", gpuLine(g))
+		t.wrap("  ", gpuLine(g))
 	}
 }
 

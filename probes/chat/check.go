@@ -100,6 +100,15 @@ func (k *checker) run(ctx context.Context) {
 		k.tell("GET /v1/models")
 		k.listModels(ctx)
 	}
+	if ctx.Err() != nil {
+		// The question was never put: say what took the time.
+		says := "GET /v1/models got no answer in time"
+		if f != nil {
+			says = "GET /health: " + f.says
+		}
+		k.check.Verdict, k.check.Says = evidence.CheckError, says
+		return
+	}
 	k.choose()
 	e := k.ask(ctx, question, 32)
 	if k.otherModel(ctx, e) {

@@ -24,6 +24,13 @@ func (c *Client) health(ctx context.Context) (status int, body string, f *failur
 	return status, errorText(b), f
 }
 
+// ListsModels says whether the server lists its models: engines that load answer
+// 503, or nothing.
+func (c *Client) ListsModels(ctx context.Context) bool {
+	_, status := c.models(ctx)
+	return status == http.StatusOK
+}
+
 // models are the ids of GET /v1/models in the server's order, and its status.
 func (c *Client) models(ctx context.Context) (ids []string, status int) {
 	status, b, f := c.get(ctx, "/v1/models", modelsLimit, maxWhole)

@@ -23,6 +23,8 @@ type Process struct {
 	UID  int      `json:"uid"`
 	// State is the state letter at discovery: R S D T t Z X I.
 	State string `json:"state"`
+	// Kernel: it is a thread of the kernel (PF_KTHREAD, field 9 of stat).
+	Kernel bool `json:"kernel,omitempty"`
 	// LeaderExited: the first thread has ended and others live. State here and
 	// in frames, descriptors and memory are then those of a living thread, as
 	// /proc/PID itself shows an empty zombie.

@@ -12,9 +12,11 @@ type Snapshot struct {
 	Taken  time.Time `json:"taken"`
 	// TookMS is the wall time of the whole collection.
 	TookMS float64 `json:"took_ms"`
-	Asked  Asked   `json:"asked"`
-	Host   Host    `json:"host"`
-	Target Target  `json:"target"`
+	// Interrupted: whoever ran it stopped it (SIGINT, SIGTERM) before its end.
+	Interrupted bool   `json:"interrupted,omitempty"`
+	Asked       Asked  `json:"asked"`
+	Host        Host   `json:"host"`
+	Target      Target `json:"target"`
 	// Processes is the tree, the server's root process first, then in the
 	// order of discovery (breadth first). It holds what does not move.
 	Processes []Process `json:"processes,omitempty"`

@@ -12,6 +12,8 @@ type stat struct {
 	Comm  string // 2, at most maxComm bytes
 	State byte   // 3
 	PPID  int    // 4
+	// Flags are those of the kernel (PF_…, include/linux/sched.h).
+	Flags uint64 // 9
 	// Faults of the process (or thread) itself.
 	MinorFaults, MajorFaults uint64 // 10, 12
 	// CPU time in clock ticks; the child times are those of children that were
@@ -23,6 +25,9 @@ type stat struct {
 	// ExitCode is the wait status of a zombie, 0 when it may not be read.
 	ExitCode int // 52
 }
+
+// flagKernelThread is PF_KTHREAD.
+const flagKernelThread = 0x00200000
 
 // maxComm is more than TASK_COMM_LEN (16), as kernel threads show up to 64.
 const maxComm = 64
@@ -79,6 +84,8 @@ func (s *stat) set(n int, word []byte) bool {
 	switch n {
 	case 4:
 		toInt = &s.PPID
+	case 9:
+		to = &s.Flags
 	case 10:
 		to = &s.MinorFaults
 	case 12:

@@ -2,6 +2,7 @@ package deadlocked
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/whyhang/whyhang/probes/evidence"
@@ -42,7 +43,7 @@ func circles(c *rule.Case, cause rule.Cause, of nature) []rule.Finding {
 			}
 			f := rule.Finding{
 				Cause:    cause,
-				Strength: strength(g, facts.Proof(grade)),
+				Strength: circleStrength(c, facts.Proof(grade), circle),
 				Victims:  len(g.Behind(circle)),
 				Says:     circleSays(c, circle),
 				Next:     restart(c, g.Waiters[circle[0]].PID),
@@ -63,6 +64,48 @@ func circles(c *rule.Case, cause rule.Cause, of nature) []rule.Finding {
 	return found
 }
 
+// circleStrength is that of its grade, but for circles that a thread outside
+// could break after all: a normal mutex that its own holder waits for can be
+// unlocked by somebody else (POSIX forbids it, glibc lets it happen, and some
+// programs park a thread that way), and pthread_join can be cancelled. If every
+// thread of the process belongs to the dead, nobody is left to do so. Else it
+// is strong only if nobody ran at all, and the server is not one that may just
+// be idle.
+func circleStrength(c *rule.Case, grade facts.Proof, circle []int) rule.Strength {
+	g := &c.WaitGraph
+	s := strength(g, grade)
+	if s < rule.Strong || !breakable(g, circle) {
+		return s
+	}
+	closed := true
+	for _, tid := range circle {
+		closed = closed && slices.Contains(g.ClosedPIDs, g.Waiters[tid].PID)
+	}
+	switch {
+	case closed:
+		return s
+	case c.Moves.WindowMS >= restMS && c.Moves.ThreadsLooked > 0 && c.Moves.ThreadsRan == 0 && !c.Door.Listens:
+		return rule.Strong
+	}
+	return rule.Likely
+}
+
+// restMS is the shortest time of complete rest that says something.
+const restMS = 5000
+
+// breakable: the circle is one thread and its own mutex, or joins alone.
+func breakable(g *facts.WaitGraph, circle []int) bool {
+	if len(circle) == 1 {
+		return g.Waiters[circle[0]].ForTID != 0 // not a pipe of its own
+	}
+	for _, tid := range circle {
+		if g.Waiters[tid].On != string(evidence.KindThread) {
+			return false
+		}
+	}
+	return true
+}
+
 // circleSays tells the circle in jstack's form. A long one is cut in its
 // middle.
 func circleSays(c *rule.Case, circle []int) string {
@@ -76,7 +119,7 @@ func circleSays(c *rule.Case, circle []int) string {
 		}
 		n := g.Waiters[tid]
 		name := who(c, n.PID, tid)
-		if i > 0 && n.PID != g.Waiters[circle[i-1]].PID || len(g.Waiters[circle[len(circle)-1]].Procs) > 0 && i == 0 {
+		if n.PID != c.Target.PID && (i == 0 || n.PID != g.Waiters[circle[i-1]].PID) || len(n.Procs) > 0 {
 			name += " of " + c.Process(n.PID)
 		}
 		parts = append(parts, name+" "+waitsFor(c, n))

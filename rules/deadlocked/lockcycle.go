@@ -30,6 +30,12 @@ owner: the one thread that is inside its ` + "`with`" + ` block is taken for it,
 circle is then "strong" and not proved. A kernel without schedstat gives
 "likely" too.
 
+A thread that waits for its own mutex, and a circle of joins alone, could be
+broken by a thread outside: by unlocking what it does not own, which POSIX
+forbids and glibc lets happen, or by pthread_cancel. Such a circle is proved only
+if every thread of the process is dead; it is strong if nobody at all ran for
+seconds, and likely otherwise.
+
 What would make it wrong: a mutex implementation that lays out its words as
 glibc does and lies in them; a debugger that wakes a thread by hand.
 

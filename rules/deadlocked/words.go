@@ -141,11 +141,15 @@ func citeWait(c *rule.Case, n facts.Waiter) []rule.Cite {
 
 // restart are the steps for a server that cannot recover.
 func restart(c *rule.Case, pid int) []rule.Step {
+	stop := fmt.Sprintf("kill %d", c.Target.PID)
+	if c.Target.PID == 1 {
+		stop = "" // never tell anybody to kill init
+	}
 	return []rule.Step{
 		{Do: "Keep the stacks for a bug report before you restart (stops the process for a moment)", Risk: rule.RiskLow,
 			Command: fmt.Sprintf("gdb -p %d -batch -ex 'thread apply all bt' > whyhang-%d.stacks", pid, pid)},
 		{Do: "Restart the server: it cannot recover by itself", Risk: rule.RiskHigh,
-			Command: fmt.Sprintf("kill %d", c.Target.PID)},
+			Command: stop},
 	}
 }
 

@@ -106,8 +106,8 @@ var vllmLines = known("vllm",
 		lines{"(APIServer pid=9414) INFO 11-30 17:27:59 [entry.py:140] Starting vLLM server on http://127.0.0.1:8000", "(ApiServer_1 pid=7) INFO 10-02 10:00:00 [api_server.py:1800] Starting vLLM API server 1 on http://0.0.0.0:8000"}, lines{"Starting vLLM workers"}},
 	// uvicorn's line is vLLM's word for ready. Other servers print it as well,
 	// SGLang behind its own time stamp and before its warm-up.
-	line{ready, isReady, "ready", "Application startup complete.", `(?:^|[^\] ] ?|/s\] ?)INFO: +Application startup complete\.`,
-		lines{"INFO:     Application startup complete.", "(APIServer pid=9414) INFO:     Application startup complete."}, lines{"[2026-11-30 17:07:15] INFO:     Application startup complete.", "INFO:     Waiting for application startup."}},
+	line{ready, isReady, "ready", "Application startup complete.", `(?:^|^\([^)]{1,40}\) ?|/s\] ?|[^\]\s:"'>])INFO: +Application startup complete\.`,
+		lines{"INFO:     Application startup complete.", "(APIServer pid=9414) INFO:     Application startup complete."}, lines{"[2026-11-30 17:07:15] INFO:     Application startup complete.", "INFO:     Waiting for application startup.", "my notes: INFO:     Application startup complete.", "> (APIServer pid=1) INFO:     Application startup complete."}},
 	line{ready, isReady, "ready-rust", "OpenAI server is ready to accept requests", ``,
 		lines{"2026-08-17T10:00:00.000Z  INFO vllm_frontend: OpenAI server is ready to accept requests"}, lines{"OpenAI server is not ready"}},
 

@@ -22,6 +22,10 @@ type Door struct {
 	// tells which one it is.
 	Because   string
 	Ambiguous bool
+	// WantedPort is the port the server was told to use, or says it uses, 0 if
+	// not known; WantedBecause says where that stands.
+	WantedPort    int
+	WantedBecause string
 	// OtherOwner is a listener on the port of the command line that belongs to
 	// somebody else, -1 if none.
 	OtherOwner int
@@ -42,6 +46,9 @@ func doorOf(s *evidence.Snapshot, f *Facts) Door {
 		return d
 	}
 	port, told, because := f.wantedPort()
+	if told {
+		d.WantedPort, d.WantedBecause = port, because
+	}
 	var mine []int
 	for i := range s.Sockets.Listeners {
 		l := &s.Sockets.Listeners[i]
@@ -143,25 +150,71 @@ func rootPID(s *evidence.Snapshot) string {
 	return strconv.Itoa(s.Processes[0].PID)
 }
 
-// Leads tells whether a URL that the operator named leads to the door: its port
-// is the door's, on this host. Without a URL the door itself was asked.
-func (d *Door) Leads(s *evidence.Snapshot, named string) bool {
-	if d.Listener < 0 {
-		return false
-	}
+// Place says whose place it was that was asked.
+type Place int
+
+// The places a URL can lead to.
+const (
+	// PlaceOwn is a socket of the tree.
+	PlaceOwn Place = iota
+	// PlaceUnknown may lead to the tree or not: another host, a container.
+	PlaceUnknown
+	// PlaceElsewhere is on this host and no socket of the tree: a proxy in front
+	// of it, or another server.
+	PlaceElsewhere
+)
+
+// Place tells where a URL that the operator named leads. Without a URL the door
+// itself was asked.
+func (d *Door) Place(s *evidence.Snapshot, named string) Place {
 	if named == "" {
-		return true
+		if d.Listener < 0 {
+			return PlaceUnknown
+		}
+		return PlaceOwn
 	}
 	u, err := url.Parse(named)
-	if err != nil || u.Port() != strconv.Itoa(s.Sockets.Listeners[d.Listener].Port) {
-		return false
+	if err != nil || s.Sockets == nil {
+		return PlaceUnknown
 	}
-	if u.Hostname() == "localhost" {
-		return true
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"https": "443"}[u.Scheme]
+		if port == "" {
+			port = "80"
+		}
 	}
 	addr, err := netip.ParseAddr(u.Hostname())
-	own, _ := netip.ParseAddrPort(s.Sockets.Listeners[d.Listener].Address)
-	return err == nil && (addr.IsLoopback() || addr.IsUnspecified() || addr.Unmap() == own.Addr().Unmap())
+	local := u.Hostname() == "localhost" || err == nil && (addr.IsLoopback() || addr.IsUnspecified())
+	for i := range s.Sockets.Listeners {
+		l := &s.Sockets.Listeners[i]
+		if l.Owner != evidence.OwnerDescriptor && l.Owner != evidence.OwnerUser || strconv.Itoa(l.Port) != port {
+			continue
+		}
+		own, _ := netip.ParseAddrPort(l.Address)
+		if local || err == nil && addr.Unmap() == own.Addr().Unmap() {
+			return PlaceOwn
+		}
+	}
+	if local && s.Sockets.OwnersKnown && s.Sockets.SameNetNS != nil && *s.Sockets.SameNetNS {
+		return PlaceElsewhere
+	}
+	return PlaceUnknown
+}
+
+// OwnAddresses are the TCP addresses of the tree, for people.
+func (d *Door) OwnAddresses(s *evidence.Snapshot) []string {
+	var list []string
+	if s.Sockets == nil {
+		return nil
+	}
+	for i := range s.Sockets.Listeners {
+		l := &s.Sockets.Listeners[i]
+		if (l.Owner == evidence.OwnerDescriptor || l.Owner == evidence.OwnerUser) && l.Network != "unix" {
+			list = append(list, l.Address)
+		}
+	}
+	return list
 }
 
 // URLOf is the base URL of a TCP listener. A wildcard address is reached

@@ -49,18 +49,23 @@ func TestDoor(t *testing.T) {
 	}
 }
 
-func TestLeads(t *testing.T) {
-	s := listening(tcp("0.0.0.0:9000", 9000, 7))
+func TestPlace(t *testing.T) {
+	here := true
+	s := listening(tcp("0.0.0.0:9000", 9000, 7), tcp("127.0.0.1:5000", 5000, 8))
+	s.Sockets.OwnersKnown, s.Sockets.SameNetNS = true, &here
 	d := doorOf(s, &Facts{})
-	for url, want := range map[string]bool{
-		"": true, "http://localhost:9000": true, "http://127.0.0.1:9000/v1": true, "http://[::1]:9000": true, "http://0.0.0.0:9000": true,
-		"http://localhost:9001": false, "http://10.1.2.3:9000": false, "http://example.org:9000": false, "nonsense": false,
+	for url, want := range map[string]Place{
+		"": PlaceOwn, "http://localhost:9000": PlaceOwn, "http://127.0.0.1:9000/v1": PlaceOwn, "http://[::1]:9000": PlaceOwn, "http://0.0.0.0:9000": PlaceOwn,
+		"http://localhost:5000": PlaceOwn, "http://localhost:9001": PlaceElsewhere, "http://127.0.0.1": PlaceElsewhere,
+		"http://10.1.2.3:9000": PlaceUnknown, "http://example.org:9000": PlaceUnknown, "nonsense": PlaceUnknown,
 	} {
-		if got := d.Leads(s, url); got != want {
-			t.Errorf("%q: %v", url, got)
+		if got := d.Place(s, url); got != want {
+			t.Errorf("%q: %v, want %v", url, got, want)
 		}
 	}
-	if none := doorOf(listening(), &Facts{}); none.Leads(listening(), "http://localhost:9000") {
-		t.Error("leads to a server that does not listen")
+	// A server in a container may be reached through a port of the host.
+	s.Sockets.SameNetNS = nil
+	if got := d.Place(s, "http://localhost:9001"); got != PlaceUnknown {
+		t.Errorf("another network namespace: %v", got)
 	}
 }

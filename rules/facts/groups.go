@@ -71,7 +71,7 @@ func Groups(s *evidence.Snapshot) []Group {
 			}
 			old := before[t.TID]
 			switch {
-			case old == nil || old.Slices == nil || t.Slices == nil:
+			case old == nil || old.Slices == nil || t.Slices == nil || old.RunNS == nil || t.RunNS == nil:
 				g.Still = -1
 			case g.Still >= 0 && *old.Slices == *t.Slices && *old.RunNS == *t.RunNS:
 				g.Still++

@@ -230,7 +230,7 @@ func (m *Movement) threads(s *evidence.Snapshot) {
 		for k := range p.Threads {
 			t := &p.Threads[k]
 			old := before[t.TID]
-			if old == nil || old.Slices == nil || t.Slices == nil {
+			if old == nil || old.Slices == nil || t.Slices == nil || old.RunNS == nil || t.RunNS == nil {
 				continue
 			}
 			m.ThreadsLooked++

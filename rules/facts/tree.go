@@ -34,8 +34,9 @@ func treeOf(s *evidence.Snapshot) Tree {
 			}
 		}
 	}
-	if n := len(s.Frames); n > 0 {
-		last := &s.Frames[n-1]
+	// The last look at the processes; one that was interrupted may have none.
+	for n := len(s.Frames) - 1; n >= 0 && t.Threads == 0; n-- {
+		last := &s.Frames[n]
 		for i := range last.Processes {
 			p := &last.Processes[i]
 			t.Alive[p.PID] = Lives(p.State)

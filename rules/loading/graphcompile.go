@@ -91,6 +91,17 @@ func compilers(c *rule.Case) []int {
 	return found
 }
 
+// working: compilers use a processor, or come and go. One that does neither
+// hangs.
+func working(c *rule.Case, compilers []int) bool {
+	for _, i := range compilers {
+		if c.Moves.Demand(c.Processes[i].PID) >= leastShare {
+			return true
+		}
+	}
+	return c.Moves.Most(facts.Births) != nil || c.Moves.Most(facts.CPUChildren) != nil
+}
+
 // compileFinding is nil if nothing works.
 func compileFinding(c *rule.Case, cause rule.Cause, name evidence.Phase, says string) []rule.Finding {
 	p := phase(c, name)
@@ -99,7 +110,10 @@ func compileFinding(c *rule.Case, cause rule.Cause, name evidence.Phase, says st
 	pid, share, demand, _ := busiest(c)
 	children := compilers(c)
 	var signs []string
-	if len(children) > 0 {
+	if c.Engine.Known == nil && !c.WeightsDone.Held {
+		return nil // compilers run in shells, too
+	}
+	if len(children) > 0 && working(c, children) {
 		i := children[0]
 		f.Cites = append(f.Cites, c.Cite("a compiler among its processes", "processes", i, "name"))
 		signs = append(signs, fmt.Sprintf("%s (process %d) is at work", c.Processes[i].Name, c.Processes[i].PID))

@@ -55,8 +55,8 @@ func evalWeightsRead(c *rule.Case) []rule.Finding {
 		FlipsIf: []string{"no byte comes over a whole window"}, Next: again(c, p)}
 	f.Says = fmt.Sprintf("It reads its weights: %s at %s/s", facts.Bytes(w.DoneBytes), facts.Bytes(w.Rate))
 	if p.ETA != nil {
-		f.Says = fmt.Sprintf("It reads its weights: %s of %s (%.0f %%) at %s/s, about %.0f s left",
-			facts.Bytes(w.DoneBytes), facts.Bytes(w.TotalBytes), *p.Percent, facts.Bytes(w.Rate), *p.ETA)
+		f.Says = fmt.Sprintf("It reads its weights: %s of %s (%.0f %%) at %s/s, about %s left",
+			facts.Bytes(w.DoneBytes), facts.Bytes(w.TotalBytes), *p.Percent, facts.Bytes(w.Rate), facts.Lasting(*p.ETA))
 	}
 	f.Says += "." + ranks(c, evidence.PhaseWeights)
 	// A second, independent sign: memory, faults or storage moved as well, or
@@ -68,11 +68,21 @@ func evalWeightsRead(c *rule.Case) []rule.Finding {
 			break
 		}
 	}
+	if c.Engine.Known == nil && copies(c) {
+		f.Strength = rule.Likely
+		f.Says += " It writes as much as it reads: it may just copy them."
+	}
 	if c.Phases.Current == evidence.PhaseWeights {
 		f.Strength = rule.Strong
 		f.Cites = append(f.Cites, citeLog(c)...)
 	}
 	return []rule.Finding{f}
+}
+
+// copies: somebody writes about as many bytes as are read.
+func copies(c *rule.Case) bool {
+	in, out := c.Moves.Most(facts.BytesRead), c.Moves.Most(facts.BytesOut)
+	return in != nil && out != nil && in.PID == out.PID && out.Delta > in.Delta/2
 }
 
 // sameCounter tells whether a move is the very counter the progress was read

@@ -34,10 +34,14 @@ engine.`,
 		if c.Check == nil || c.Check.Verdict != evidence.CheckPass && c.Check.Verdict != evidence.CheckPassTruncated {
 			return nil
 		}
+		place := c.Door.Place(c.Snapshot, c.Asked.URL)
+		if place == facts.PlaceElsewhere {
+			return nil // somebody else answered: see rules/undecided.go
+		}
 		f := rule.Finding{Cause: rule.Idle, Strength: rule.Proved, Cites: []rule.Cite{c.Cite(c.Check.Says, "check", "verdict")}}
 		n := len(c.Check.Exchanges)
 		says := "It is ready: it answered 2+2 correctly"
-		if !c.Door.Leads(c.Snapshot, c.Asked.URL) {
+		if place == facts.PlaceUnknown {
 			// The place was named by the operator and is no socket of this tree.
 			says = fmt.Sprintf("It is ready, if %s leads to it: there 2+2 was answered correctly", c.Check.URL)
 			f.Strength = rule.Strong

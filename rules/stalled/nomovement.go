@@ -63,7 +63,8 @@ func evalNoMovement(c *rule.Case) []rule.Finding {
 		FlipsIf: []string{"any counter moves in a longer look"},
 		Next:    []rule.Step{{Do: "Look longer", Risk: rule.RiskNone, Command: fmt.Sprintf("whyhang %d --window 60s", c.Target.PID)}},
 	}
-	if cpu < 0.01 && c.Moves.ThreadsLooked > 0 && c.Moves.ThreadsRan == 0 {
+	// A rank of another host's server has no door of its own to be judged by.
+	if c.Engine.Command.Int(0, "--node-rank", "-r") == 0 && cpu < 0.01 && c.Moves.ThreadsLooked > 0 && c.Moves.ThreadsRan == 0 {
 		f.Strength = rule.Strong
 		f.Says = fmt.Sprintf("Nothing moved in %.0f s: none of %d threads ran even once.", c.Moves.WindowMS/1000, c.Moves.ThreadsLooked)
 	}

@@ -2,6 +2,7 @@ package stalled
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/whyhang/whyhang/probes/evidence"
 	"github.com/whyhang/whyhang/rules/facts"
@@ -59,9 +60,20 @@ func evalPaused(c *rule.Case) []rule.Finding {
 			// SIGCONT takes it out.
 			f.Strength = rule.Proved
 		}
+		if !matters(c, p.PID) {
+			// A helper that is stopped need not concern the server.
+			f.Strength = rule.Likely
+			f.Says = strings.Replace(f.Says, "The server is", "A process beside the server is", 1)
+		}
 		found = append(found, f)
 	}
 	return found
+}
+
+// matters: the process is the server itself, answers its door, or is a part
+// the engine cannot do without.
+func matters(c *rule.Case, pid int) bool {
+	return pid == c.Target.PID || pid == c.Engine.MainPID || pid == c.Door.PID(c.Snapshot) || c.Engine.Roles[pid].Head
 }
 
 // stoppedThroughout is T or t if every look shows the process in that state.

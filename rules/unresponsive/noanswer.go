@@ -31,6 +31,10 @@ Sources: the exchange itself; engine endpoints as in the engines' files.`,
 		if c.Check == nil || c.Check.Verdict != evidence.CheckError && c.Check.Verdict != evidence.CheckEmpty {
 			return nil
 		}
+		place := c.Door.Place(c.Snapshot, c.Asked.URL)
+		if place == facts.PlaceElsewhere {
+			return nil // not this server's socket: see rules/undecided.go
+		}
 		f := rule.Finding{Cause: rule.NoAnswer, Strength: rule.Strong,
 			Says:    "It is up and does not answer: " + c.Check.Says + ".",
 			Cites:   []rule.Cite{c.Cite(c.Check.Says, "check", "verdict")},
@@ -44,6 +48,10 @@ Sources: the exchange itself; engine endpoints as in the engines' files.`,
 				field = "finish_reason"
 			}
 			f.Cites = append(f.Cites, c.Cite("how the last request ended", "check", "exchanges", n-1, field))
+		}
+		if place == facts.PlaceUnknown {
+			f.Strength = rule.Likely
+			f.Says = fmt.Sprintf("%s, if it leads to this server, gives no answer: %s.", c.Check.URL, c.Check.Says)
 		}
 		if m := facts.Furthest(&c.MovesAsked); m != nil {
 			f.Strength = rule.Likely
