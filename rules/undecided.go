@@ -31,8 +31,12 @@ func undecided(c *rule.Case, j *Judgement) {
 	case deniedAny(c):
 		j.Cause = rule.NoPermission
 		j.Sentence = "The evidence that would decide belongs to another user: " + deniedSays(c) + "."
-		if m := facts.Furthest(&c.Moves); m != nil {
+		switch m := facts.Furthest(&c.Moves); {
+		case m != nil:
 			j.Sentence += " Something moves: " + facts.MoveSays(m) + "."
+		case c.Moves.ThreadsLooked > 0 && c.Moves.WindowMS >= 1000:
+			// Anybody may see whether threads run, not what they wait for.
+			j.Sentence += fmt.Sprintf(" %d of %d threads ran in %.1f s; that cannot prove a deadlock, nor rule it out.", c.Moves.ThreadsRan, c.Moves.ThreadsLooked, c.Moves.WindowMS/1000)
 		}
 		j.Next = []rule.Step{sudo(c)}
 	case c.Door.Listens && c.Door.Listener < 0:

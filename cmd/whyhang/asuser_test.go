@@ -67,6 +67,60 @@ func TestOrdinaryUserOwnProcess(t *testing.T) {
 	}
 }
 
+// A process that forbids its own user to look inside shows states and nothing
+// that proves; the report says what would.
+func TestUndumpable(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can become another user")
+	}
+	s := scenario.StartCmd(t, nobody, exec.Command(scenario.Build(t, "abba"), "20", "undumpable"))
+	pid := strconv.Itoa(s.PID)
+	r := asNobody(t, pid)
+	if r.Verdict != rule.Unknown || r.Cause != rule.NoPermission || len(r.Next) == 0 || r.Next[0].Command != "sudo whyhang "+pid {
+		t.Errorf("%s/%s: %s %+v", r.Verdict, r.Cause, r.Sentence, r.Next)
+	}
+	if !strings.Contains(r.Sentence, "cannot prove a deadlock") {
+		t.Errorf("%s", r.Sentence)
+	}
+	// Root may.
+	out, _ := exec.Command(binary(t), pid, "--json").Output()
+	if !bytes.Contains(out, []byte(`"strength": "proved"`)) {
+		t.Errorf("root: %s", out)
+	}
+}
+
+// In a container as whyhang sees it from inside: a user namespace, a PID
+// namespace, a /proc of its own.
+func TestInsideNamespaces(t *testing.T) {
+	if _, err := exec.LookPath("unshare"); err != nil {
+		t.Skip("no unshare")
+	}
+	for _, user := range []*syscall.Credential{nil, nobody} {
+		if user != nil && os.Geteuid() != 0 {
+			continue
+		}
+		dir := t.TempDir()
+		if err := os.Chmod(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "sh", "-c",
+			`sleep 60 | "$1" 20 > "$2/ready" & p=$!
+			until grep -q ready "$2/ready"; do sleep 0.05; done
+			"$3" $p --json; kill -9 $p`, "sh", scenario.Build(t, "abba"), dir, binary(t))
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user, Pdeathsig: syscall.SIGKILL}
+		out, err := cmd.CombinedOutput()
+		if bytes.Contains(out, []byte("unshare:")) {
+			t.Skipf("%s", out)
+		}
+		if !bytes.Contains(out, []byte(`"strength": "proved"`)) || !bytes.Contains(out, []byte(`"cause": "lock-cycle"`)) {
+			t.Errorf("user %v: %v\n%s", user, err, out)
+		}
+	}
+}
+
 // Of somebody else's process an ordinary user gets no verdict that rests on
 // what could not be seen, but what was missing and the command that would do.
 func TestOrdinaryUserForeignProcess(t *testing.T) {

@@ -38,6 +38,10 @@ type Wait struct {
 	Futex *Futex `json:"futex,omitempty"`
 	// Blocked is what it waits on in another call.
 	Blocked *Blocked `json:"blocked,omitempty"`
+	// AsleepMS is for how long the thread has not run, in milliseconds, as the
+	// scheduler counts; some seconds less or more on virtual machines. Nil if not
+	// known.
+	AsleepMS *float64 `json:"asleep_ms,omitempty"`
 	// Site is the function that asked for the wait.
 	Site *Site `json:"site,omitempty"`
 }

@@ -45,17 +45,13 @@ func circles(c *rule.Case, cause rule.Cause, of nature) []rule.Finding {
 				Cause:    cause,
 				Strength: circleStrength(c, facts.Proof(grade), circle),
 				Victims:  len(g.Behind(circle)),
-				Says:     circleSays(c, circle),
 				Next:     restart(c, g.Waiters[circle[0]].PID),
 				FlipsIf:  []string{"any thread of the circle runs again (its schedstat changes)"},
 			}
+			f.Says = circleSays(c, circle, f.Strength)
 			for _, tid := range circle {
 				n := g.Waiters[tid]
-				where := waitsFor(c, n)
-				if at := c.Place(n.PID, tid); at != "" {
-					where += ", " + at
-				}
-				f.Culprits = append(f.Culprits, rule.Culprit{PID: n.PID, TID: tid, Name: c.ThreadName(n.PID, tid), Where: where})
+				f.Culprits = append(f.Culprits, culprit(c, n))
 				f.Cites = append(f.Cites, citeWait(c, n)...)
 			}
 			found = append(found, f)
@@ -108,7 +104,7 @@ func breakable(g *facts.WaitGraph, circle []int) bool {
 
 // circleSays tells the circle in jstack's form. A long one is cut in its
 // middle.
-func circleSays(c *rule.Case, circle []int) string {
+func circleSays(c *rule.Case, circle []int, s rule.Strength) string {
 	const most = 6
 	g := &c.WaitGraph
 	var parts []string
@@ -125,10 +121,12 @@ func circleSays(c *rule.Case, circle []int) string {
 		parts = append(parts, name+" "+waitsFor(c, n))
 	}
 	end := ". None of them can ever run again."
-	switch len(circle) {
-	case 1:
+	switch {
+	case s < rule.Proved:
+		end = ". None of them moves again by itself."
+	case len(circle) == 1:
 		end = ". It can never run again."
-	case 2:
+	case len(circle) == 2:
 		end = ". Neither can ever run again."
 	}
 	says := strings.Join(parts, "; ") + end

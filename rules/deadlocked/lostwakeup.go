@@ -67,7 +67,7 @@ func evalLostWakeup(c *rule.Case) []rule.Finding {
 			Cause: rule.LostWakeup, Strength: rule.Strong, Victims: threads - 1,
 			Says: fmt.Sprintf("All %d threads of %s, which %s, sleep without a time-out, and only each other could wake them: nothing that happens outside can reach it.",
 				threads, c.Process(pid), meant),
-			Culprits: []rule.Culprit{{PID: pid, TID: first.TID, Name: c.ThreadName(pid, first.TID), Where: waitsFor(c, first)}},
+			Culprits: []rule.Culprit{culprit(c, first)},
 			Cites: append(citeWait(c, first),
 				c.Cite("number of threads of the process, all of them asleep", "waits", first.Look, "processes", processIn(c, first.Look, pid), "threads")),
 			FlipsIf: []string{"a signal handler of the process wakes a thread", "any thread runs again (its schedstat changes)"},

@@ -47,7 +47,7 @@ func evalOrphanedLock(c *rule.Case) []rule.Finding {
 				Strength: strength(g, facts.Proof(grade)),
 				Victims:  len(waiting) - 1 + len(g.Behind(waiting)),
 				Says:     fmt.Sprintf("T%s %s. It can never run again.", who(c, n.PID, n.TID)[1:], waitsFor(c, n)),
-				Culprits: []rule.Culprit{{PID: n.PID, TID: n.TID, Name: c.ThreadName(n.PID, n.TID), Where: waitsFor(c, n)}},
+				Culprits: []rule.Culprit{culprit(c, n)},
 				Cites:    citeWait(c, n),
 				FlipsIf:  []string{"the waiting thread runs again (its schedstat changes)"},
 				Next:     restart(c, n.PID),

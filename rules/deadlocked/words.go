@@ -111,6 +111,19 @@ func who(c *rule.Case, pid, tid int) string {
 	return s
 }
 
+// culprit is a thread with what it waits for, since when, and where in its
+// program.
+func culprit(c *rule.Case, n facts.Waiter) rule.Culprit {
+	where := waitsFor(c, n)
+	if at := c.Place(n.PID, n.TID); at != "" {
+		where += ", " + at
+	}
+	if ms := c.Waits[n.Look].Waits[n.Wait].AsleepMS; ms != nil && *ms >= 1000 {
+		where += ", asleep for " + facts.Lasting(*ms/1000)
+	}
+	return rule.Culprit{PID: n.PID, TID: n.TID, Name: c.ThreadName(n.PID, n.TID), Where: where}
+}
+
 // citeWait cites a wait, that the thread did not run, and who can end it.
 func citeWait(c *rule.Case, n facts.Waiter) []rule.Cite {
 	w := &c.Waits[n.Look].Waits[n.Wait]

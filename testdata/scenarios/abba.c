@@ -1,9 +1,11 @@
 /* Two threads lock two mutexes in opposite order and wait for each other for
  * ever; N more (default 129) wait on a condition variable and are innocent.
+ * "undumpable" forbids other processes of the same user to look inside.
  *
- * usage: abba [N]
+ * usage: abba [N [undumpable]]
  */
 #include "scenario.h"
+#include <sys/prctl.h>
 
 static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t b = PTHREAD_MUTEX_INITIALIZER;
@@ -32,6 +34,8 @@ static void *ba(void *unused)
 
 int main(int argc, char **argv)
 {
+	if (argc > 2 && !strcmp(argv[2], "undumpable"))
+		prctl(PR_SET_DUMPABLE, 0);
 	start_idle(argc > 1 ? atoi(argv[1]) : 129);
 	CHECK(pthread_barrier_init(&both_hold_one, NULL, 2));
 	start(ab, NULL);
