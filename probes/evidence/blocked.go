@@ -12,6 +12,10 @@ const (
 	BlockChild       BlockKind = "child"        // wait4, waitid: a child to end
 	BlockFlock       BlockKind = "flock"
 	BlockPosixLock   BlockKind = "posix-lock" // fcntl F_SETLKW
+	BlockOFDLock     BlockKind = "ofd-lock"   // fcntl F_OFD_SETLKW
+	// BlockOther is a wait at a descriptor whose other end cannot be named: a
+	// terminal, a TCP socket, a device. Unseen is always set.
+	BlockOther BlockKind = "other"
 )
 
 // Blocked is a wait without a time-out in a call other than a futex call, and
@@ -31,6 +35,10 @@ type Blocked struct {
 	Wakers []Waker `json:"wakers,omitempty"`
 	// Unseen says why there may be wakers that are not in the list.
 	Unseen string `json:"unseen,omitempty"`
+	// Likely: Unseen names nothing but what is rare. Wakers then holds at least
+	// one process, and all that whyhang may look at. Such a wait proves nothing,
+	// but it may support a "likely".
+	Likely bool `json:"likely,omitempty"`
 }
 
 // Waker is a process that can end a wait.

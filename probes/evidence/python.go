@@ -29,7 +29,9 @@ type PythonGIL struct {
 	HolderTID   int `json:"holder_tid,omitempty"`
 }
 
-// PythonThread is one thread that runs Python code.
+// PythonThread is one thread that runs Python code. Its IDs are 0 if it is not
+// known which thread that is: up to 3.12, in an interpreter that another thread
+// has made.
 type PythonThread struct {
 	NSTID int `json:"nstid,omitempty"`
 	TID   int `json:"tid"`
@@ -38,11 +40,13 @@ type PythonThread struct {
 	Frames    []PythonFrame `json:"frames,omitempty"`
 	Truncated bool          `json:"truncated,omitempty"`
 	// Inside are the addresses of the lock objects whose `with` blocks this
-	// thread is in.
+	// thread is in, the innermost first: Locks, RLocks, and those of Conditions.
+	// A lock that it gave back in Condition.wait is not among them.
 	Inside []string `json:"inside,omitempty"`
 }
 
-// PythonFrame is a function call in progress.
+// PythonFrame is a function call in progress. File and Function are empty for
+// one that is there but could not be read.
 type PythonFrame struct {
 	File     string `json:"file"`
 	Function string `json:"function"`
@@ -58,19 +62,26 @@ const (
 	PythonGILWait PythonLockKind = "GIL"
 	PythonMutex   PythonLockKind = "Lock"  // threading.Lock: no owner in memory
 	PythonRLock   PythonLockKind = "RLock" // threading.RLock: names its owner
-	PythonJoin    PythonLockKind = "Thread.join"
+	// PythonJoin is known since 3.13; before, the joined thread holds a Lock.
+	PythonJoin PythonLockKind = "Thread.join"
 )
 
 // PythonLock is the object behind a futex word.
 type PythonLock struct {
 	Kind PythonLockKind `json:"kind"`
-	// Object is the address of the Python object; "" for the GIL.
+	// Object is the address of the Python object, for a join that of the
+	// interpreter's ThreadHandle; "" for the GIL.
 	Object string `json:"object,omitempty"`
 	// OwnerNSTID and OwnerTID are the thread that holds an RLock or the GIL, or
 	// that is joined; 0 if not known.
-	OwnerNSTID int    `json:"owner_nstid,omitempty"`
-	OwnerTID   int    `json:"owner_tid,omitempty"`
-	Count      uint64 `json:"count,omitempty"`
+	OwnerNSTID int `json:"owner_nstid,omitempty"`
+	OwnerTID   int `json:"owner_tid,omitempty"`
+	// OwnerGone: the RLock names an owner, and no thread of the process is it.
+	// It ended with the lock held, or was a thread of the parent when the
+	// process was forked.
+	OwnerGone bool `json:"owner_gone,omitempty"`
+	// Count is how often its owner has taken an RLock.
+	Count uint64 `json:"count,omitempty"`
 	// Inside are the threads that are in a `with` block of this Lock: one of
 	// them very likely holds it.
 	Inside []int `json:"inside,omitempty"`

@@ -32,6 +32,9 @@ type Files struct {
 	left    []evidence.StuckChild
 	stuck   map[string]error // by directory
 	symbols map[string][]symbol
+	naming  sync.Mutex         // one reading names functions at a time
+	modules map[string]*module // by device, inode and path
+	pythons map[string]pythonFile
 	closed  bool
 }
 

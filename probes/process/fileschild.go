@@ -20,6 +20,9 @@ const (
 	opLibc    = "libc"
 	opSymbols = "symbols"
 	opWeights = "weights"
+
+	opFunctions = "functions"
+	opPython    = "python"
 )
 
 // fileQuestion is one question to the child. Places are tried in order.
@@ -27,6 +30,8 @@ type fileQuestion struct {
 	Op     string   `json:"op"`
 	Places []string `json:"places,omitempty"`
 	Names  []string `json:"names,omitempty"`
+	// Offsets are places in the file.
+	Offsets []uint64 `json:"offsets,omitempty"`
 	// Root is the directory that Path begins at: links that lead up or to the
 	// top stay below it.
 	Root string `json:"root,omitempty"`
@@ -40,8 +45,11 @@ type fileAnswer struct {
 	Size    uint64                `json:"size,omitempty"`
 	Version string                `json:"version,omitempty"`
 	Symbols []symbol              `json:"symbols,omitempty"`
+	Python  *pythonFile           `json:"python,omitempty"`
 	Weights []evidence.WeightFile `json:"weights,omitempty"`
 	Real    string                `json:"real,omitempty"`
+
+	Functions []function `json:"functions,omitempty"`
 }
 
 // FilesChild is the child's side of Files. Everything here may hang for ever:
@@ -88,6 +96,26 @@ func answerFile(q fileQuestion, stage func(string)) (fileAnswer, error) {
 			defer f.Close()
 			s, err := readSymbols(f, q.Names)
 			return fileAnswer{Symbols: s}, err
+		})
+	case opPython:
+		return firstPlace(q.Places, stage, func(place string) (fileAnswer, error) {
+			f, err := openRegular(place)
+			if err != nil {
+				return fileAnswer{}, err
+			}
+			defer f.Close()
+			p, err := readPythonFile(f)
+			return fileAnswer{Python: p}, err
+		})
+	case opFunctions:
+		return firstPlace(q.Places, stage, func(place string) (fileAnswer, error) {
+			f, err := openRegular(place)
+			if err != nil {
+				return fileAnswer{}, err
+			}
+			defer f.Close()
+			fns, err := functionsAt(f, q.Offsets)
+			return fileAnswer{Functions: fns}, err
 		})
 	case opWeights:
 		return listWeights(q.Root, q.Path, stage)

@@ -53,7 +53,7 @@ func libraries(maps []mapping) []string {
 func libcFile(maps []mapping) (m *mapping, musl bool) {
 	for i := range maps {
 		switch name := path.Base(maps[i].Path); {
-		case strings.HasPrefix(name, "ld-musl-"), strings.HasPrefix(name, "libc.musl-"):
+		case isMusl(name):
 			return &maps[i], true
 		case isGlibc(name):
 			return &maps[i], false

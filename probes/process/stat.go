@@ -22,6 +22,8 @@ type stat struct {
 	Threads                              int    // 20
 	// Start is in clock ticks since boot.
 	Start uint64 // 22
+	// CPU is the processor it last ran on.
+	CPU int // 39
 	// ExitCode is the wait status of a zombie, 0 when it may not be read.
 	ExitCode int // 52
 }
@@ -102,6 +104,8 @@ func (s *stat) set(n int, word []byte) bool {
 		toInt = &s.Threads
 	case 22:
 		to = &s.Start
+	case 39:
+		toInt = &s.CPU
 	case 52:
 		toInt = &s.ExitCode
 	default:

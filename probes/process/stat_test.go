@@ -13,7 +13,7 @@ func TestParseStat(t *testing.T) {
 		bad      bool
 	}{
 		{"thread", "4242 (python3) S 4200 4242 4200 34816 4242 4194304 12345 99 6 1 321 45 7 8 20 0 131 0 987654 1234567 890 18446744073709551615 1 1 0 0 0 0 0 16781312 17642 0 0 0 17 1 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
-			stat{PID: 4242, Comm: "python3", State: 'S', PPID: 4200, Flags: 4194304, MinorFaults: 12345, MajorFaults: 6, User: 321, System: 45, ChildUser: 7, ChildSystem: 8, Threads: 131, Start: 987654}, false},
+			stat{PID: 4242, Comm: "python3", State: 'S', PPID: 4200, Flags: 4194304, MinorFaults: 12345, MajorFaults: 6, User: 321, System: 45, ChildUser: 7, ChildSystem: 8, Threads: 131, Start: 987654, CPU: 1}, false},
 		{"name like the rest of a line", "7 (a) R 1 (b) Z 0) S 1 7 7 0 -1 0 1 0 2 0 3 4 5 6 20 0 1 0 8 0 0\n",
 			stat{PID: 7, Comm: "a) R 1 (b) Z 0", State: 'S', PPID: 1, MinorFaults: 1, MajorFaults: 2, User: 3, System: 4, ChildUser: 5, ChildSystem: 6, Threads: 1, Start: 8}, false},
 		{"newline and spaces in the name", "7 (a\n b ) D 1 7 7 0 -1 0 1 0 2 0 3 4 5 6 20 0 1 0 8 0 0",

@@ -60,7 +60,7 @@ func (r *Reader) waits(ctx context.Context, procs []evidence.Process, seen []ans
 	b := each(ctx, len(procs), sleepersLimit, func(i int) lookB { return r.lookAgain(&procs[i], a[i].Value) })
 
 	// Nothing below reads a word: who is meant by them does not change.
-	o := newOwners(r, procs, a)
+	o := newOwners(ctx, r, procs, a)
 	callers := newCallers(ctx, r)
 	for i := range procs {
 		p, s := &procs[i], a[i].Value
@@ -75,6 +75,10 @@ func (r *Reader) waits(ctx context.Context, procs []evidence.Process, seen []ans
 			t.deny(p.PID, "mem")
 		}
 		look.Processes = append(look.Processes, evidence.WaitProcess{PID: p.PID, Threads: len(s.tids), ThreadsAfter: b[i].Value.threads})
+		if py := words[i].Value.python; py != nil {
+			o.python(i, py)
+			look.Python = append(look.Python, *py)
+		}
 		for n, sl := range s.waiting {
 			w := evidence.Wait{PID: p.PID, TID: sl.tid, A: sl.look, B: b[i].Value.looks[sl.tid], Futex: sl.futex, Blocked: blocked.of(i, n)}
 			if w.Futex != nil {
@@ -86,6 +90,8 @@ func (r *Reader) waits(ctx context.Context, procs []evidence.Process, seen []ans
 			t.lateFor(p.PID, "memory: "+why)
 		}
 	}
+	r.sites(ctx, procs, a, words, look.Waits)
+	r.sinceWhen(look.Waits)
 	run := t.run(evidence.ProbeWaits)
 	run.TookMS = probes.Milliseconds(time.Since(start))
 	return look, run

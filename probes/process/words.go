@@ -13,6 +13,11 @@ import (
 type wordsOf struct {
 	words []words
 	maps  []mapping
+	// inNS are the threads by their ID in the process's own PID namespace; nil
+	// if they were not asked for.
+	inNS map[int]int
+	// python is what was read of its CPython; nil if it has none.
+	python *evidence.PythonProcess
 	// failed says why nothing was read at all; denied: for lack of rights.
 	failed string
 	denied bool
@@ -26,6 +31,10 @@ type words struct {
 	local bool
 	// owner is who the memory names, as an ID of the target's namespace.
 	owner *evidence.LockOwner
+	// gone: no thread that may be the owner lives any more.
+	gone bool
+	// python is the lock in Python's terms.
+	python *evidence.PythonLock
 	// stack is the top of the thread's stack, for the names of its callers.
 	stack  []byte
 	unread string
@@ -52,11 +61,18 @@ func (r *Reader) words(p *evidence.Process, s sleepers) wordsOf {
 	}
 	defer m.close()
 	w := wordsOf{words: make([]words, len(s.waiting)), maps: m.maps}
+	living := living{r: r, p: p, s: &s}
 	for i := range s.waiting {
-		if sl := &s.waiting[i]; sl.futex != nil && readsWord(sl.futex) {
+		switch sl := &s.waiting[i]; {
+		case sl.futex != nil && readsWord(sl.futex):
 			w.words[i] = m.words(sl)
+			living.check(m, &w.words[i], sl)
+		case sl.blocked != nil:
+			w.words[i].stack = m.stack(sl)
 		}
 	}
+	w.inNS = living.inNS
+	r.readPython(m, &w, p, &s)
 	return w
 }
 
@@ -74,11 +90,19 @@ func (m *memory) words(s *sleeper) words {
 	}
 	word := binary.NativeEndian.Uint32(raw)
 	w.word = &word
+	if mp := mappingOf(m.maps, addr); mp != nil {
+		w.local = !mp.Shared
+	}
 	m.readOwner(&w, addr, raw, s.futex)
-	// A stack is private memory of no file, except where a program gave it
-	// another: then there is no name.
-	w.stack, _ = m.readSome(s.call.SP, make([]byte, stackBytes))
+	w.stack = m.stack(s)
 	return w
+}
+
+// stack is the top of a thread's stack; nil if it cannot be read. A stack is
+// private memory of no file, except where a program gave it another.
+func (m *memory) stack(s *sleeper) []byte {
+	b, _ := m.readSome(s.call.SP, make([]byte, stackBytes))
+	return b
 }
 
 func whyUnread(err error) string {

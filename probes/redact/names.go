@@ -23,17 +23,20 @@ const (
 
 // Words that decide, by what they say next to "key", "token" and "pass".
 var (
-	alwaysSecret = []string{"password", "passwd", "passphrase", "secret", "credential"}
+	alwaysSecret = []string{"password", "passwd", "passphrase", "secret", "credential", "passcode"}
 	// ofAccess makes a key or token one that opens something.
 	ofAccess = []string{"api", "access", "secret", "private", "auth", "oauth", "admin", "master", "bearer",
 		"encryption", "signing", "license", "client", "account", "service", "ssh", "subscription", "app",
 		"hf", "hub", "hugging", "huggingface", "face", "refresh", "session", "id", "github", "gitlab", "ngc",
-		"wandb", "x", "deploy", "security"}
+		"wandb", "x", "deploy", "security", "azure", "openai", "anthropic", "webhook", "personal"}
 	// ofText makes a token a piece of text.
 	ofText = []string{"eos", "bos", "pad", "unk", "mask", "sep", "cls", "stop", "end", "start", "first", "last",
 		"per", "new", "cached", "pending", "max", "min", "num", "output", "input", "prompt", "special", "think",
 		"thinking", "reasoning", "image", "audio", "video", "next", "draft", "total", "each", "single", "inter"}
-	ofLogin = []string{"db", "user", "mysql", "redis", "http", "proxy", "smtp", "admin", "ssl", "key", "rabbitmq"}
+	// ofData makes a key one that finds something, or that everybody may know.
+	ofData  = []string{"torch", "cache", "public", "sort", "primary", "foreign", "routing", "partition", "kernel", "module", "param", "graph"}
+	ofLogin = []string{"db", "user", "mysql", "redis", "http", "proxy", "smtp", "admin", "ssl", "key", "rabbitmq",
+		"root", "my", "require", "login", "ftp", "mongo", "pg", "sql"}
 	// ofPlace says that the value is where the secret is, or what it is called.
 	ofPlace = []string{"file", "path", "dir", "directory", "name", "env", "var", "header", "type", "mode", "url",
 		"uri", "backend", "helper", "sock", "socket", "plugin", "method", "prefix", "location"}
@@ -50,6 +53,9 @@ func weigh(name string) weight {
 		before, last := "", i == len(words)-1
 		if i > 0 {
 			before = words[i-1]
+		}
+		if i == len(words)-2 && w == "token" && slices.Contains([]string{"value", "string", "str"}, words[i+1]) {
+			last = true
 		}
 		heaviest = max(heaviest, weighWord(w, before, last))
 		if w == "key" && !last && strings.HasPrefix(words[i+1], "value") && !slices.Contains(ofAccess, before) {
@@ -75,6 +81,8 @@ func weighWord(w, before string, last bool) weight {
 			return certain
 		}
 		return harmless
+	case w == "key" && slices.Contains(ofData, before):
+		return harmless
 	case w == "key", w == "keys":
 		return weighLast(last, slices.Contains(ofAccess, before))
 	case strings.HasSuffix(w, "key"), strings.HasSuffix(w, "keys"):
@@ -86,13 +94,23 @@ func weighWord(w, before string, last bool) weight {
 		return weighLast(last, slices.Contains(ofAccess, before))
 	case strings.HasSuffix(w, "token"):
 		return weighLast(last, slices.Contains(ofAccess, strings.TrimSuffix(w, "token")))
-	case w == "authorization", w == "cookie":
+	case w == "authorization", w == "cookie", w == "cookies", w == "creds":
 		return certain
-	case w == "auth", w == "oauth", w == "signature", w == "sig":
+	case w == "auth", w == "oauth", w == "signature", w == "sig", w == "jwt", w == "bearer", w == "pw":
+		return weighLast(last, false)
+	case w == "masterauth":
+		return certain
+	case w == "pat" && last && slices.Contains(ofAccess, before):
+		return certain
+	case w == "pat" && before == "":
 		return weighLast(last, false)
 	case w == "pass":
-		return weighLast(last, before == "" || slices.Contains(ofLogin, before))
-	case w == "pwd" && before != "" && before != "old":
+		return weighLast(last, slices.Contains(ofLogin, before)) // "first pass: 3 s"
+	case strings.HasSuffix(w, "pass") && slices.Contains(ofLogin, strings.TrimSuffix(w, "pass")):
+		return certain
+	case w == "pwd" && before == "":
+		return weighLast(last, false)
+	case w == "pwd" && before != "old":
 		return certain
 	}
 	return harmless

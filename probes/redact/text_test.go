@@ -69,8 +69,17 @@ func TestStringLeavesEngineLinesAlone(t *testing.T) {
 // A hostile line must not take time quadratic in its length: with the limit
 // these take milliseconds, without it minutes.
 func TestStringIsLinear(t *testing.T) {
-	for _, unit := range []string{"token_x=", "key:'", "a-token_b=[", "--token-x ", "://", "Bearer "} {
-		String(strings.Repeat(unit, 1<<18/len(unit)))
+	for _, unit := range []string{
+		"token_x=", "key:'", "a-token_b=[", "--token-x ", "://", "Bearer ", "password:,", "password:\n", "password: |\n a\n",
+		"token={", "api_key={[", `("password", [`, `("password", '`, "--api-key x [", "--api-key x \"", "sk-", "eyJ", "eyJabcdefghi.",
+		"curl -u ", "curl ", "login ", "authorization: ", "authorization: AWS ", "authorization: Digest ", "cookie:", "value: ", "name: x, value: ", "?token=",
+		"%3D", "<password>", "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "abcd\n", body1 + "\n", "Basic ", "a:b@",
+		"password=a,", "password=none,", `\"`, "[redacted]", "AKIA", "hf_a_", "http://a:", "api key ",
+	} {
+		text := strings.Repeat(unit, 1<<16/len(unit))
+		String(text)
+		Argv([]string{"curl", text})
+		KeyLines(strings.Split(text, "\n"))
 	}
 	long := strings.Repeat("a1", 5000)
 	if got, want := String("token_x="+long+" end"), "token_x=[redacted] end"; got != want {

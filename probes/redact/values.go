@@ -27,7 +27,7 @@ func hides(w weight, value string, inText bool) bool {
 // keeping, and what was redacted before.
 func isEmpty(value string) bool {
 	v := strings.ToLower(strings.Trim(value, `"'`))
-	return slices.Contains([]string{"", "none", "null", "nil", "true", "false", "[]", "{}", "***", marker}, v)
+	return slices.Contains([]string{"", "none", "null", "nil", "true", "false", "[]", "{}", "***", "<redacted>", marker}, v)
 }
 
 func isNumber(value string) bool {
@@ -59,6 +59,19 @@ func looksSecret(value string) bool {
 		}
 	}
 	return false
+}
+
+// isOpaque is a weaker sign: one word of mixed letters and digits. quoted says
+// that the name stands in quotes, as a field of JSON or of a Python dict.
+func isOpaque(value string, quoted bool) bool {
+	if runEnd(value, 0, len(value), "_-+=~") < len(value) {
+		return false
+	}
+	lower, upper, digit := kinds(value)
+	if quoted {
+		return len(value) >= 8 && digit > 0 && lower+upper > 0
+	}
+	return len(value) >= 10 && digit > 1 && lower+upper > 3
 }
 
 // isPath tells a value that says where something is.

@@ -76,7 +76,7 @@ func lastPiece(line []byte) []byte {
 	return last
 }
 
-// bar is the last piece of the line that has no newline yet, "" for none.
+// bar is the last piece of the line that has no newline yet, nil for none.
 func (e *ending) bar() []byte {
 	if !e.partial || len(e.lines) == 0 {
 		return nil
@@ -88,12 +88,13 @@ func (e *ending) bar() []byte {
 // the log.
 func (e *ending) tail(c *catalogue, total int64) []evidence.Line {
 	var tail []evidence.Line
+	keys := e.keyLines()
 	for i, number := len(e.lines)-1, total; i >= 0 && len(tail) < tailLines; i, number = i-1, number-1 {
 		p := lastPiece(e.lines[i])
 		if p == nil || number < 1 {
 			continue
 		}
-		tail = append(tail, evidence.Line{Number: number, At: c.timeBefore(lineHead(p), ""), Text: clean(p, 0)})
+		tail = append(tail, evidence.Line{Number: number, At: c.timeBefore(lineHead(p), ""), Text: e.cleanLine(keys, i, p)})
 	}
 	slices.Reverse(tail)
 	return tail

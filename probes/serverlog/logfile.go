@@ -193,7 +193,7 @@ func (l *logFile) frame() (*evidence.LogFrame, []string) {
 	g := l.follower.since(end.whole, bar)
 	f.NewLines, f.NewContent, f.Activity = g.lines, g.content, g.activity
 	if bar != nil {
-		f.Bar = clean(bar, 0)
+		f.Bar = end.cleanLine(end.keyLines(), len(end.lines)-1, bar)
 	}
 	l.remember(size)
 	return f, notes

@@ -137,17 +137,17 @@ func againstCircle(c *rule.Case) *rule.Because {
 	last := len(c.Waits) - 1
 	n := len(c.Waits[last].Waits)
 	if n == 0 {
-		return &rule.Because{Says: "no thread waits on a futex"}
+		return &rule.Because{Says: "no thread waits for another"}
 	}
 	named := 0
-	for tid, w := range c.WaitGraph.Waiters {
-		if w.ForTID != 0 && tid != 0 {
+	for _, w := range c.WaitGraph.Waiters {
+		if w.ForTID != 0 {
 			named++
 		}
 	}
-	says := fmt.Sprintf("%d threads wait on futexes and no chain of lock owners comes back to its start", n)
+	says := fmt.Sprintf("%d threads wait for others, and no chain of owners comes back to its start", n)
 	if named == 0 {
-		says = fmt.Sprintf("%d threads wait on futexes, none for a lock that a sleeping thread holds", n)
+		says = fmt.Sprintf("%d threads wait for others, none for a lock that a sleeping thread holds", n)
 	}
 	return &rule.Because{Says: says, Cites: []rule.Cite{
 		c.Cite("one of them", "waits", last, "waits", 0, "b", "syscall"),

@@ -56,7 +56,7 @@ func waitsForProcesses(c *rule.Case, n facts.Waiter) string {
 		return fmt.Sprintf("waits for its child %s to end", who)
 	case evidence.BlockFlock:
 		return fmt.Sprintf("waits for the flock on %s, held by %s", at, who)
-	case evidence.BlockPosixLock:
+	case evidence.BlockPosixLock, evidence.BlockOFDLock:
 		return fmt.Sprintf("waits for the file lock on %s, held by %s", at, who)
 	case "":
 		return "waits for any other thread of its process to wake it"
@@ -76,6 +76,7 @@ func processes(c *rule.Case, n facts.Waiter) string {
 	var parts []string
 	for i, pid := range n.Procs {
 		switch {
+		case pid == n.PID && n.On == string(evidence.BlockChild):
 		case i == most:
 			return strings.Join(parts, ", ") + fmt.Sprintf(" and %d more", len(n.Procs)-most)
 		case pid == n.PID:

@@ -3,6 +3,8 @@ package facts
 import (
 	"slices"
 	"sort"
+
+	"github.com/whyhang/whyhang/probes/evidence"
 )
 
 // index notes who waits for each thread.
@@ -76,7 +78,11 @@ func (g *WaitGraph) circlesIn(set map[int]bool, grade Proof) [][]int {
 		}
 		to := make([]int, 0, len(n.Procs))
 		for _, pid := range n.Procs {
-			to = append(to, -pid)
+			// A process may adopt children while it waits, so it is one of its own
+			// wakers; that is no circle.
+			if n.On != string(evidence.BlockChild) || pid != n.PID {
+				to = append(to, -pid)
+			}
 		}
 		return to
 	}

@@ -1,6 +1,9 @@
 package facts
 
 import (
+	"maps"
+	"strings"
+
 	"github.com/whyhang/whyhang/probes/evidence"
 )
 
@@ -175,10 +178,18 @@ func (n *Waiter) named() bool { return n.ForTID != 0 || n.Lost != "" || n.Procs 
 
 // forBlocked fills in who can end a wait in another call.
 func (n *Waiter) forBlocked(b *evidence.Blocked) bool {
-	if b == nil || b.Unseen != "" {
+	if b == nil || b.Unseen != "" && !b.Likely {
 		return false
 	}
 	n.On, n.Addr = string(b.Kind), b.Object
+	switch {
+	case b.Unseen == "":
+	case b.Kind == evidence.BlockSocketRead, b.Kind == evidence.BlockSocketWrite, strings.HasPrefix(string(b.Kind), "pipe-") && strings.HasPrefix(b.Object, "/"):
+		// A socket may have a time-out, and anybody may open a FIFO by its name.
+		n.Proof = Lookalike
+	default:
+		n.Proof = Inferred // somebody whose descriptors are not readable might
+	}
 	n.Procs = []int{}
 	seen := map[int]bool{}
 	for _, w := range b.Wakers {
@@ -221,10 +232,26 @@ func keepConfirmed(s *evidence.Snapshot, waiters map[int]Waiter, look int) {
 		if n.On == string(evidence.PythonGILWait) {
 			continue // it wakes up to look; the lock's own words confirm it
 		}
-		if slept, _ := SleptThrough(old.A, now.B); !slept {
+		if slept, _ := SleptThrough(old.A, now.B); !slept || !sameWakers(old.Blocked, now.Blocked) {
 			delete(waiters, tid)
 		}
 	}
+}
+
+// sameWakers: a descriptor that is handed over while all descriptors are read
+// can be missed once.
+func sameWakers(a, b *evidence.Blocked) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	pids := func(b *evidence.Blocked) map[int]bool {
+		all := map[int]bool{}
+		for _, w := range b.Wakers {
+			all[w.PID] = true
+		}
+		return all
+	}
+	return (a.Unseen == "") == (b.Unseen == "") && maps.Equal(pids(a), pids(b))
 }
 
 func sameOwner(a, b *evidence.Wait) bool {

@@ -108,7 +108,7 @@ func StartCmd(tb TB, user *syscall.Credential, cmd *exec.Cmd) *Process {
 	} else {
 		cmd.ExtraFiles = []*os.File{child}
 	}
-	err = cmd.Start()
+	err = startSteady(cmd)
 	child.Close()
 	if err != nil {
 		tb.Fatal(err)

@@ -1,0 +1,97 @@
+package diagnose
+
+import (
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/whyhang/whyhang/probes/process/scenario"
+	"github.com/whyhang/whyhang/rules/rule"
+)
+
+// deadKinds are the ways to wait for ever, each beside twins that look alike at
+// one instant and go on later.
+var deadKinds = []struct {
+	cause rule.Cause
+	dead  [][]string
+	twins [][]string
+}{
+	{rule.LockCycle,
+		[][]string{
+			{"locks", "normal", "abba"}, {"locks", "recursive", "abba"}, {"locks", "errorcheck", "abba"}, {"locks", "adaptive", "abba"},
+			{"locks", "robust", "abba"}, {"locks", "robust-recursive", "abba"},
+			{"locks", "pshared", "abba"}, {"locks", "pshared-robust", "abba"},
+			{"rwlocks", "writers"}, {"rwlocks", "reader-writer"}, {"rwlocks", "writers", "pshared"},
+			{"cycle", "2"}, {"cycle", "50"}, {"cycle", "3"}, {"join_cycle"}, {"pshared"},
+			{"file_locks", "flock", "DIR"}, {"file_locks", "posix", "DIR", "13"},
+		},
+		[][]string{
+			{"locks", "normal", "sleeps"}, {"locks", "normal", "timed"}, {"locks", "normal", "tries"}, {"locks", "recursive", "sleeps"},
+			{"locks", "robust", "sleeps"}, {"locks", "robust", "timed"}, {"locks", "pi", "sleeps"}, {"locks", "pi", "timed"}, {"locks", "pshared", "sleeps"}, {"locks", "adaptive", "tries"},
+			{"rwlocks", "sleeps"}, {"rwlocks", "reads"}, {"file_locks", "flock-slow", "DIR"}, {"file_locks", "posix-slow", "DIR", "13"}, {"look_alikes"},
+			{"misfits", "namespaces"}, {"misfits", "raw-clone"}, {"misfits", "event"},
+		}},
+	{rule.OrphanedLock, [][]string{{"orphan", "ended"}, {"orphan", "process"}}, [][]string{{"orphan", "lives"}, {"orphan", "handed"}}},
+	{rule.ForkLock, [][]string{{"forked", "normal", "waits"}, {"forked", "normal", "sleeps"}}, [][]string{{"forked", "normal", "own"}}},
+	{rule.PipeCycle,
+		[][]string{{"pipe_ends", "self"}, {"pipe_ends", "self-full"}, {"pipe_ends", "stdout"}, {"pipe_ends", "cross"}, {"waits_for_child", "pid"}, {"waits_for_child", "any"}},
+		[][]string{{"pipe_ends", "threads"}, {"pipe_ends", "stdout-slow"}, {"pipe_ends", "cross-slow"}, {"waits_for_child", "sleeps"}, {"waits_for_child", "other"}, {"socket_ends", "timeout"}, {"socket_ends", "read-slow"}, {"socket_ends", "full-slow"}, {"socket_ends", "tcp"}}},
+}
+
+func TestEveryKindOfWait(t *testing.T) {
+	for _, k := range deadKinds {
+		for _, args := range k.dead {
+			t.Run("dead/"+name(args), func(t *testing.T) {
+				j := diagnosed(t, quick(begin(t, args).PID))
+				expect(t, j, rule.Deadlocked, k.cause)
+				// Who else holds a pipe or a lock of flock is only sure if the
+				// descriptors of every process can be read.
+				all := k.cause != rule.PipeCycle && args[0] != "file_locks" && args[0] != "join_cycle"
+				if j.Strength != rule.Proved && all {
+					t.Errorf("only %s: %s", j.Strength, j.Sentence)
+				}
+				if j.Case.TookMS > 5000 {
+					t.Logf("took %.0f ms", j.Case.TookMS)
+				}
+			})
+		}
+		for _, args := range k.twins {
+			t.Run("twin/"+name(args), func(t *testing.T) {
+				o := quick(begin(t, args).PID)
+				o.Window = 700 * time.Millisecond
+				j := diagnosed(t, o)
+				if j.Verdict == rule.Deadlocked {
+					t.Errorf("a program that goes on later: %s (%s) %s", j.Cause, j.Strength, j.Sentence)
+				}
+				for _, f := range j.Findings {
+					if f.Verdict == rule.Deadlocked && f.Strength >= rule.Strong {
+						t.Errorf("%s (%s): %s", f.Rule, f.Strength, f.Says)
+					}
+				}
+			})
+		}
+	}
+}
+
+func name(args []string) string {
+	s := ""
+	for i, a := range args {
+		if i > 0 {
+			s += " "
+		}
+		s += a
+	}
+	return s
+}
+
+// begin starts a scenario; DIR is a directory of the test's.
+func begin(t *testing.T, args []string) *scenario.Process {
+	t.Helper()
+	cmd := exec.Command(scenario.Build(t, args[0]), args[1:]...)
+	for i := range cmd.Args {
+		if cmd.Args[i] == "DIR" {
+			cmd.Args[i] = t.TempDir()
+		}
+	}
+	return scenario.StartCmd(t, nil, cmd)
+}

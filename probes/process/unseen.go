@@ -1,0 +1,48 @@
+package process
+
+import (
+	"bytes"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// doubts says why other processes may hold what was looked for.
+func (s *descriptorScan) doubts(w *blockedWait) {
+	if s.late {
+		w.unsure(fmt.Sprintf("the descriptors of all processes could not be read within %s", blockersLimit))
+	}
+	if s.inFlight {
+		w.unsure("descriptors are on their way in a message that a socket holds")
+	}
+	if s.uring {
+		w.unsure("an io_uring holds it, too")
+	}
+	if s.denied > 0 {
+		w.doubt(fmt.Sprintf("the descriptors of %d processes of other users could not be read", s.denied))
+	}
+	if s.outside {
+		w.doubt("processes outside this PID namespace, or hidden ones, are not seen")
+	}
+}
+
+// kernelThread is PF_KTHREAD of field 9 of /proc/PID/stat (include/linux/
+// sched.h).
+const kernelThread = 0x00200000
+
+func isKernelThread(stat []byte) bool {
+	words := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(words) < 7 {
+		return false
+	}
+	flags, ok := number(words[6]) // the first of the words is field 3
+	return ok && flags&kernelThread != 0
+}
+
+// seesAll says whether this /proc shows every process of the machine: that of
+// the first PID namespace does, in which process 2 is the kernel's kthreadd.
+// With hidepid it is not seen, as others are not.
+func (r *Reader) seesAll() bool {
+	b, err := readAt(unix.AT_FDCWD, r.path(2, "stat"), make([]byte, statusFileSize))
+	return err == nil && isKernelThread(b)
+}
