@@ -15,6 +15,8 @@ func waitsFor(c *rule.Case, n facts.Waiter) string {
 	switch on := n.On; {
 	case n.Lost == facts.LostForked:
 		return fmt.Sprintf("waits for %s %s, held by %s of %s when this process was forked from it", on, n.Addr, c.Thread(n.ForPID, n.ForTID), c.Process(n.ForPID))
+	case n.Lost == facts.LostEnded && ownerID(c, n) == 0:
+		return fmt.Sprintf("waits for Python %s %s, whose owner is no thread of this process: it has ended, or was a thread of the parent when the process was forked", on, n.Addr)
 	case n.Lost == facts.LostEnded:
 		return fmt.Sprintf("waits for %s %s, whose owner, thread %d, has ended without releasing it", on, n.Addr, ownerID(c, n))
 	case on == string(evidence.KindThread), on == string(evidence.PythonJoin):
@@ -143,6 +145,8 @@ func citeWait(c *rule.Case, n facts.Waiter) []rule.Cite {
 			says = "the thread that is waited for"
 		}
 		return append(cites, c.Cite(says, to("futex", "owner", "nstid")...))
+	case w.Futex != nil && w.Futex.Python != nil && n.Lost != "":
+		return append(cites, c.Cite("the lock names an owner that is no thread of the process", to("futex", "python", "owner_gone")...))
 	case w.Futex != nil && w.Futex.Python != nil && n.Proof == facts.Inferred:
 		return append(cites, c.Cite("the thread inside the lock's `with` block", to("futex", "python", "inside", 0)...))
 	case w.Futex != nil && w.Futex.Python != nil:

@@ -167,8 +167,11 @@ func (n *Waiter) forFutex(f *evidence.Futex) bool {
 		}
 	case p != nil && p.OwnerTID != 0 && p.OwnerTID != n.TID:
 		n.On, n.Addr, n.ForPID, n.ForTID = string(p.Kind), p.Object, n.PID, p.OwnerTID
-	case p != nil && len(p.Inside) == 1:
+	case p != nil && len(p.Inside) == 1 && p.Inside[0] != 0:
 		n.On, n.Addr, n.ForPID, n.ForTID, n.Proof = string(p.Kind), p.Object, n.PID, p.Inside[0], Inferred
+	case p != nil && p.OwnerGone:
+		// The list of threads and the owner were not read at one instant.
+		n.On, n.Addr, n.Lost, n.Proof = string(p.Kind), p.Object, LostEnded, Inferred
 	}
 	return n.Anonymous || n.named()
 }
@@ -255,8 +258,12 @@ func sameWakers(a, b *evidence.Blocked) bool {
 }
 
 func sameOwner(a, b *evidence.Wait) bool {
-	if a.Futex == nil || b.Futex == nil || a.Futex.Owner == nil || b.Futex.Owner == nil {
+	if a.Futex == nil || b.Futex == nil {
 		return false
+	}
+	if a.Futex.Owner == nil || b.Futex.Owner == nil {
+		x, y := a.Futex.Python, b.Futex.Python
+		return x != nil && y != nil && x.OwnerGone && y.OwnerGone && x.Object == y.Object
 	}
 	return a.Futex.Owner.NSTID == b.Futex.Owner.NSTID
 }
