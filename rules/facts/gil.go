@@ -1,8 +1,8 @@
 package facts
 
 import (
+	"maps"
 	"slices"
-	"sort"
 
 	"github.com/whyhang/whyhang/probes/evidence"
 )
@@ -71,21 +71,36 @@ func (n *Waiter) forGIL(w *evidence.Wait, gils map[int]gilState) bool {
 	return true
 }
 
+// awakeForGIL adds the threads that waited for the GIL in an earlier look and
+// were awake for a moment in the last one, to ask for it again. As it stayed with
+// its holder in between they wait still: nobody who waits for it gives up.
+func awakeForGIL(s *evidence.Snapshot, look int, gils map[int]gilState, waiters map[int]Waiter) {
+	for i := range s.Waits[look].Waits {
+		w := &s.Waits[look].Waits[i]
+		n := Waiter{PID: w.PID, TID: w.TID, Look: look, Wait: i}
+		if _, seen := waiters[w.TID]; !seen && w.A.Syscall != "" && w.A.Syscall == w.B.Syscall && n.forGIL(w, gils) {
+			waiters[w.TID] = n
+		}
+	}
+}
+
 // heldGILs says how long each GIL was seen in the same hands, and who wants it.
 func (g *WaitGraph) heldGILs(s *evidence.Snapshot, gils map[int]gilState) {
 	last := len(s.Waits) - 1
 	for pid, gil := range gils {
 		h := GILHeld{PID: pid, HolderTID: gil.holder, Look: last, Process: gil.process}
 		now := gilIn(&s.Waits[last], pid)
-		for i := last - 1; i >= 0 && sameGIL(gilIn(&s.Waits[i], pid), now); i-- {
+		waiting := map[int]bool{}
+		for i := last; i >= 0 && sameGIL(gilIn(&s.Waits[i], pid), now); i-- {
 			h.HeldMS = float64(s.Waits[last].At.Sub(s.Waits[i].At).Microseconds()) / 1000
-		}
-		for tid, n := range g.Waiters {
-			if n.PID == pid && n.On == string(evidence.PythonGILWait) {
-				h.Waiting = append(h.Waiting, tid)
+			for j := range s.Waits[i].Waits {
+				w := &s.Waits[i].Waits[j]
+				if w.PID == pid && w.TID != gil.holder && w.Futex != nil && w.Futex.Python != nil && w.Futex.Python.Kind == evidence.PythonGILWait {
+					waiting[w.TID] = true
+				}
 			}
 		}
-		sort.Ints(h.Waiting)
+		h.Waiting = slices.Sorted(maps.Keys(waiting))
 		g.GILs = append(g.GILs, h)
 	}
 	slices.SortFunc(g.GILs, func(a, b GILHeld) int { return a.PID - b.PID })

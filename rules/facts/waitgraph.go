@@ -105,6 +105,7 @@ func waitGraphOf(s *evidence.Snapshot) WaitGraph {
 	gils := gilsOf(s, last)
 	g.Waiters = waitersOf(s, last, gils, &g)
 	if last > 0 {
+		awakeForGIL(s, last-1, gils, g.Waiters)
 		g.SpanMS = float64(s.Waits[last].At.Sub(s.Waits[last-1].At).Microseconds()) / 1000
 		keepConfirmed(s, g.Waiters, last-1)
 	}
@@ -226,6 +227,9 @@ func keepConfirmed(s *evidence.Snapshot, waiters map[int]Waiter, look int) {
 		before[w.TID] = w
 	}
 	for tid, n := range waiters {
+		if n.On == string(evidence.PythonGILWait) && n.Look == look {
+			continue // awake in the last look, see awakeForGIL
+		}
 		now := &s.Waits[n.Look].Waits[n.Wait]
 		old := before[tid]
 		if old == nil || old.PID != now.PID || n.Lost != "" && !sameOwner(old, now) {
