@@ -4,7 +4,16 @@
 //
 //	find.go, tree.go, describe.go   who is there, and what does not move of it
 //	look.go, threads.go             one pass over what moves
-//	waits.go, words.go, mutex.go    lock words, read between two looks
+//	waits.go, words.go              lock words, read between two looks
+//	lockowner.go, owners.go         whom a lock names, and which thread that is
+//	mutex.go, robust.go, priorityinherit.go, rwlock.go, join.go,
+//	muslmutex.go, muslthread.go     the layouts of locks
+//	orphan.go, sharedmemory.go      owners that have ended; IDs of other namespaces
+//	blocked.go, pipes.go, unixsockets.go, children.go, filelocks.go,
+//	descriptorscan.go               waits outside futexes, and who can end them
+//	callers.go, nativesite.go       the code that waits
+//	asleep.go                       since when
+//	python.go, pythonelf.go         CPython inside the process (package python)
 //	files.go, fileschild.go         the target's file systems, in a child
 //	each.go                         deadlines, one process at a time
 //
