@@ -46,7 +46,7 @@ $(VENV)/bin/python:
 # Samples of healthy programs under load, and how many of them are called dead.
 SAMPLES ?= 20000
 falsealarms:
-	WHYHANG_SAMPLES=$(SAMPLES) go test -count=1 -timeout 120m -run TestFalseAlarms ./diagnose -v | grep -E 'samples|FAIL|skip|ok'
+	WHYHANG_SAMPLES=$(SAMPLES) go test -count=1 -timeout 120m -run TestFalseAlarms ./diagnose -v | grep --line-buffered -E 'samples|FAIL|skip|ok'
 
 # How long a beating thread of the target is held up: by nobody, whyhang, and
 # py-spy and gdb where they are installed.

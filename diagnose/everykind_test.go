@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"os/exec"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,7 +23,7 @@ var deadKinds = []struct {
 			{"locks", "robust", "abba"}, {"locks", "robust-recursive", "abba"},
 			{"locks", "pshared", "abba"}, {"locks", "pshared-robust", "abba"},
 			{"rwlocks", "writers"}, {"rwlocks", "reader-writer"}, {"rwlocks", "writers", "pshared"},
-			{"cycle", "2"}, {"cycle", "50"}, {"cycle", "3"}, {"join_cycle"}, {"pshared"},
+			{"cycle", "2"}, {"cycle", "3"}, {"cycle", "50"}, {"cycle", "5000"}, {"cycle", "2", "3"}, {"join_cycle"}, {"pshared"}, {"pshared", "3"},
 			{"file_locks", "flock", "DIR"}, {"file_locks", "posix", "DIR", "13"},
 		},
 		[][]string{
@@ -74,6 +75,20 @@ func TestEveryKindOfWait(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Two circles at once are two findings.
+func TestTwoCircles(t *testing.T) {
+	j := diagnosed(t, quick(begin(t, []string{"cycle", "2", "3"}).PID))
+	expect(t, j, rule.Deadlocked, rule.LockCycle)
+	var sizes []int
+	for _, f := range j.Findings {
+		sizes = append(sizes, len(f.Culprits))
+	}
+	slices.Sort(sizes)
+	if !slices.Equal(sizes, []int{2, 3}) {
+		t.Errorf("circles of %v threads", sizes)
 	}
 }
 

@@ -1,38 +1,57 @@
 /* N threads (default 3) in a circle: each holds one mutex and waits for the
- * next one's.
+ * next one's. Several numbers make several circles at once.
  *
- * usage: cycle [N]
+ * usage: cycle [N...]
  */
 #include "scenario.h"
 
-static pthread_mutex_t *mutexes;
-static volatile pid_t *tids;
-static int n = 3;
-static pthread_barrier_t all_hold_one;
+struct circle {
+	int n;
+	pthread_mutex_t *mutexes;
+	volatile pid_t *tids;
+	pthread_barrier_t all_hold_one;
+};
+
+struct place {
+	struct circle *circle;
+	int i;
+};
 
 static void *hold_and_want(void *arg)
 {
-	int i = (int)(size_t)arg;
-	pthread_mutex_lock(&mutexes[i]);
-	pthread_barrier_wait(&all_hold_one);
-	tids[i] = tid_of_self();
-	pthread_mutex_lock(&mutexes[(i + 1) % n]);
+	struct circle *c = ((struct place *)arg)->circle;
+	int i = ((struct place *)arg)->i;
+	pthread_mutex_lock(&c->mutexes[i]);
+	pthread_barrier_wait(&c->all_hold_one);
+	c->tids[i] = tid_of_self();
+	pthread_mutex_lock(&c->mutexes[(i + 1) % c->n]);
 	return NULL;
+}
+
+static void make(int n)
+{
+	struct circle *c = calloc(1, sizeof *c);
+	struct place *places = calloc(n, sizeof *places);
+	c->n = n;
+	c->mutexes = calloc(n, sizeof *c->mutexes);
+	c->tids = calloc(n, sizeof *c->tids);
+	CHECK(pthread_barrier_init(&c->all_hold_one, NULL, n));
+	for (int i = 0; i < n; i++) {
+		CHECK(pthread_mutex_init(&c->mutexes[i], NULL));
+		places[i] = (struct place){ c, i };
+	}
+	for (int i = 0; i < n; i++)
+		start(hold_and_want, &places[i]);
+	for (int i = 0; i < n; i++)
+		wait_asleep(&c->tids[i]);
 }
 
 int main(int argc, char **argv)
 {
-	if (argc > 1)
-		n = atoi(argv[1]);
-	mutexes = calloc(n, sizeof *mutexes);
-	tids = calloc(n, sizeof *tids);
-	CHECK(pthread_barrier_init(&all_hold_one, NULL, n));
-	for (int i = 0; i < n; i++)
-		CHECK(pthread_mutex_init(&mutexes[i], NULL));
-	for (int i = 0; i < n; i++)
-		start(hold_and_want, (void *)(size_t)i);
-	for (int i = 0; i < n; i++)
-		wait_asleep(&tids[i]);
+	if (argc < 2)
+		make(3);
+	for (int i = 1; i < argc; i++)
+		make(atoi(argv[i]));
 	ready();
 	stay();
 }
