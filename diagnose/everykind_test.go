@@ -44,14 +44,15 @@ func TestEveryKindOfWait(t *testing.T) {
 		for _, args := range k.dead {
 			t.Run("dead/"+name(args), func(t *testing.T) {
 				o := quick(begin(t, args).PID)
-				if args[0] != "join_cycle" {
+				if args[0] != "join_cycle" && args[0] != "orphan" {
 					o.Window = 1500 * time.Millisecond // what is only strong takes the whole window
 				}
 				j := diagnosed(t, o)
 				expect(t, j, rule.Deadlocked, k.cause)
 				// Who else holds a pipe or a lock of flock is only sure if the
 				// descriptors of every process can be read.
-				all := k.cause != rule.PipeCycle && args[0] != "file_locks" && args[0] != "join_cycle"
+				// And others could yet unlock what has no owner, or cancel a join.
+				all := k.cause != rule.PipeCycle && args[0] != "file_locks" && args[0] != "join_cycle" && args[0] != "orphan"
 				if j.Strength != rule.Proved && all {
 					t.Errorf("only %s: %s", j.Strength, j.Sentence)
 				}

@@ -117,7 +117,25 @@ func waitCases() []builtCase {
 			b.process(803, 800, "./server")
 			m = map[int]moves{803: {threads: frameOf(w)}}
 		}
-		return b.frames(m, 0, 0.11).waits(w)
+		return b.frames(m, 0, 0.11).waits(w).whole(map[int]int{w.PID: 1})
+	}
+	// beside adds a first thread that waits for something else.
+	beside := func(b *snap, pid int) *snap {
+		b.s.Frames = nil
+		poll := in(nil, pid, "main", "S", "7 0x7ffc 0x1 0x3e8 0x0 0x0 0x0 0x7ffd 0x7f2000", "poll_schedule_timeout")
+		b.frames(map[int]moves{pid: {threads: poll}}, 0, 2, 5.5)
+		for i := range b.s.Waits {
+			b.s.Waits[i].Processes = nil
+		}
+		return b.whole(map[int]int{pid: 2})
+	}
+	catches := func(b *snap, signals ...int) *snap {
+		for i := range b.s.Waits {
+			for j := range b.s.Waits[i].Processes {
+				b.s.Waits[i].Processes[j].Caught = signals
+			}
+		}
+		return b
 	}
 	selfLocked := func(ran bool) *snap {
 		w := ownedWait(900, 901, evidence.LockOwner{Kind: evidence.KindMutex, Addr: "0x7f0010", NSTID: 901, TID: 901, PID: 900, Proof: evidence.ProofCode})
@@ -217,6 +235,53 @@ func waitCases() []builtCase {
 			Findings: []rule.ID{"orphaned-lock"}, Near: []rule.ID{"lock-cycle"},
 			Sentence: []string{"waits for mutex 0x7f0010, whose owner, thread 4400, has ended"},
 		}, func() *evidence.Snapshot { return orphan(ended).done() }},
+		{"orphaned-lock-others-rest", want{
+			Says:    "The same, beside another thread that did not run for seconds",
+			Verdict: rule.Deadlocked, Cause: rule.OrphanedLock, Strength: rule.Strong, ExitCode: 5,
+			Findings: []rule.ID{"orphaned-lock"},
+			Sentence: []string{"It does not move again by itself"},
+		}, func() *evidence.Snapshot {
+			o := ended
+			o.NSTID = 900
+			b := aServer(800, "./server")
+			return beside(b.waits(ownedWait(800, 802, o)), 800).done()
+		}},
+		{"fork-lock-of-the-forking-thread", want{
+			Says:    "The lock was held by the thread that forked: it is the child's first thread now, lives, and will release it",
+			Verdict: rule.Unknown, Cause: rule.NotAServer, Strength: rule.Open, ExitCode: 9,
+			Findings: []rule.ID{"orphaned-lock"},
+		}, func() *evidence.Snapshot {
+			b := aServer(803, "./server")
+			w := ownedWait(803, 804, forked)
+			return beside(b.waits(w), 803).done()
+		}},
+		{"pipe-cycle-with-a-handler", want{
+			Says:    "A process reads its own pipe, into which its handler of SIGCHLD writes",
+			Verdict: rule.Unknown, Cause: rule.TooShort, Strength: rule.Open, ExitCode: 9,
+			Findings: []rule.ID{"pipe-cycle"},
+		}, func() *evidence.Snapshot { return catches(pipeSnap(500), 17).done() }},
+		{"pipe-cycle-ended-by-people", want{
+			Says:    "The same, with a handler of SIGTERM alone",
+			Verdict: rule.Deadlocked, Cause: rule.PipeCycle, Strength: rule.Strong, ExitCode: 5,
+			Findings: []rule.ID{"pipe-cycle"},
+			Sentence: []string{"Neither", "by itself"},
+		}, func() *evidence.Snapshot { return catches(pipeSnap(500), 11, 15, 33).done() }},
+		{"lost-wakeup-with-a-handler", want{
+			Says:    "A server that listens and sleeps, with a handler for SIGUSR1",
+			Verdict: rule.Unknown, Cause: rule.NotAsked, Strength: rule.Open, ExitCode: 9,
+			Near: []rule.ID{"lost-wakeup"},
+		}, func() *evidence.Snapshot { return catches(serving(9, 9), 10).done() }},
+		{"lost-wakeup-pre-fork", want{
+			Says:    "The parent of a pre-fork server sleeps; its child waits for connections",
+			Verdict: rule.Unknown, Cause: rule.NotAsked, Strength: rule.Open, ExitCode: 9,
+			Near: []rule.ID{"lost-wakeup"},
+		}, func() *evidence.Snapshot {
+			b := serving(9, 9).process(760, 700, "./server")
+			for i := range b.s.Frames {
+				b.s.Frames[i].Processes = append(b.s.Frames[i].Processes, moves{}.frame(760, 0, false))
+			}
+			return b.done()
+		}},
 		{"orphaned-lock-not-seen", want{
 			Says:    "The owner was not found, which is not to say that it has ended",
 			Verdict: rule.Unknown, Cause: rule.TooShort, Strength: rule.Open, ExitCode: 9,

@@ -42,10 +42,13 @@ func (t *texter) findings(r *Report) {
 			}
 			who := fmt.Sprintf("process %d", c.PID)
 			if c.TID != 0 {
-				who = fmt.Sprintf("thread %d of process %d", c.TID, c.PID)
+				who = fmt.Sprintf("thread %d", c.TID)
 			}
 			if c.Name != "" {
 				who += fmt.Sprintf(" %q", c.Name)
+			}
+			if c.TID != 0 && c.TID != c.PID {
+				who += fmt.Sprintf(" of process %d", c.PID)
 			}
 			t.wrap("  - ", who+" "+c.Where)
 		}
@@ -97,7 +100,7 @@ func (t *texter) threads(r *Report) {
 			}
 		}
 		if len(g.Names) > 0 {
-			l += "  " + t.faint(strings.Join(g.Names, ", "))
+			l += "  " + t.faint(OneLine(strings.Join(g.Names, ", "), 60))
 		}
 		t.line("%s", l)
 	}

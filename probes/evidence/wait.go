@@ -24,6 +24,10 @@ type WaitProcess struct {
 	// Threads and ThreadsAfter are the number of threads at look A and B.
 	Threads      int `json:"threads"`
 	ThreadsAfter int `json:"threads_after"`
+	// Caught are the signals that the process has handlers for (SigCgt of
+	// proc_pid_status(5)). A handler may do anything, and most calls that wait
+	// end by a signal.
+	Caught []int `json:"caught,omitempty"`
 }
 
 // Wait is one thread asleep in a call that another thread must end. One of

@@ -137,7 +137,7 @@ func (w *blockedWait) other(why string) {
 }
 
 // maxWakers bounds the list of one wait.
-const maxWakers = 256
+const maxWakers = 4096
 
 // waker adds a process; fd is negative for locks and children.
 func (w *blockedWait) waker(pid, fd int) {

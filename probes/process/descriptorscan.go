@@ -47,6 +47,9 @@ type descriptorScan struct {
 	// inFlight: descriptors lie unread in some socket; uring: an io_uring has
 	// something wanted, or has too many files to say.
 	inFlight, uring bool
+	// rings are processes that have an io_uring: it may read and write for them
+	// while all their threads sleep.
+	rings map[int]bool
 
 	// sockets are all sockets that were met, by their fdinfo.
 	sockets []string
@@ -126,6 +129,12 @@ func (s *descriptorScan) add(part *descriptorScan) {
 		s.locked[inode] = append(s.locked[inode], h...)
 	}
 	s.denied += part.denied
+	for pid := range part.rings {
+		if s.rings == nil {
+			s.rings = map[int]bool{}
+		}
+		s.rings[pid] = true
+	}
 	s.late, s.uring = s.late || part.late, s.uring || part.uring
 	s.sockets = append(s.sockets, part.sockets...)
 }
@@ -263,6 +272,10 @@ func (s *descriptorScan) descriptor(pid int, base, name string, link []byte) {
 	case string(link) == "anon_inode:[io_uring]":
 		// What is registered with an io_uring stays open there when its
 		// descriptor is closed; fdinfo lists it (io_uring_register(2)).
+		if s.rings == nil {
+			s.rings = map[int]bool{}
+		}
+		s.rings[pid] = true
 		b, err := readAt(unix.AT_FDCWD, base+"/fdinfo/"+name, s.buf)
 		if err == nil && parseFDInfo(b).UringFiles > 0 {
 			s.uring = s.uring || len(b) == len(s.buf) || s.mentions(b)

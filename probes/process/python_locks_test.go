@@ -92,17 +92,58 @@ func TestPythonJoinCycle(t *testing.T) {
 		_, threads, waits := s.look()
 		first, second := threads["joins_second"], threads["joins_first"]
 		for _, w := range [][2]evidence.PythonThread{{first, second}, {second, first}} {
-			got := s.lockOf(waits, w[0])
-			if !py.hasHandles() {
-				// Up to 3.12 a join is a wait for a Lock of the other thread.
-				if got.Kind != evidence.PythonMutex || got.Object == "" {
-					t.Errorf("join waits for %+v", got)
-				}
-				continue
-			}
-			if got.Kind != evidence.PythonJoin || got.OwnerTID != w[1].TID {
+			if got := s.lockOf(waits, w[0]); !isJoinOf(got, w[1]) {
 				t.Errorf("join of %d waits for %+v", w[1].TID, got)
 			}
+		}
+	})
+}
+
+// isJoinOf says whether a wait is a join of a thread.
+func isJoinOf(k evidence.PythonLock, th evidence.PythonThread) bool {
+	return k.Kind == evidence.PythonJoin && k.Object != "" && th.TID != 0 && k.OwnerTID == th.TID && k.OwnerNSTID == th.NSTID && len(k.Inside) == 0
+}
+
+// A thread joins another that waits for the RLock which the first one has.
+func TestPythonRLockJoin(t *testing.T) {
+	eachPython(t, func(t *testing.T, py cpython) {
+		s := startPython(t, py, "rlock-join")
+		_, threads, waits := s.look()
+		main, worker := threads["rlock_join"], threads["wants_rlock"]
+		if got := s.lockOf(waits, main); main.TID != s.procs[0].PID || !isJoinOf(got, worker) {
+			t.Errorf("the main thread %d waits for %+v, want a join of %d", main.TID, got, worker.TID)
+		}
+		want := evidence.PythonLock{Kind: evidence.PythonRLock, Object: s.locks[0], OwnerNSTID: main.TID, OwnerTID: main.TID, Count: 1}
+		if diff := cmp.Diff(want, s.lockOf(waits, worker)); diff != "" {
+			t.Errorf("the worker's lock (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// The same, but the other one sleeps and waits for nobody.
+func TestPythonJoinSleeps(t *testing.T) {
+	eachPython(t, func(t *testing.T, py cpython) {
+		s := startPython(t, py, "join-sleeps")
+		_, threads, waits := s.look()
+		main, sleeper := threads["join_sleeps"], threads["sleeps"]
+		if got := s.lockOf(waits, main); main.TID != s.procs[0].PID || !isJoinOf(got, sleeper) {
+			t.Errorf("the main thread %d waits for %+v, want a join of %d", main.TID, got, sleeper.TID)
+		}
+		if w, ok := waits[sleeper.TID]; ok && w.Futex.Python != nil || len(sleeper.Inside) != 0 {
+			t.Errorf("who sleeps waits for %+v inside %v", w.Futex.Python, sleeper.Inside)
+		}
+	})
+}
+
+// A Lock that its own waiter has: it is the one inside.
+func TestPythonSelfLock(t *testing.T) {
+	eachPython(t, func(t *testing.T, py cpython) {
+		s := startPython(t, py, "selflock")
+		_, threads, waits := s.look()
+		waiter := threads["takes_twice"]
+		want := evidence.PythonLock{Kind: evidence.PythonMutex, Object: s.locks[0], Inside: []int{waiter.TID}}
+		if diff := cmp.Diff(want, s.lockOf(waits, waiter)); diff != "" {
+			t.Errorf("lock (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -19,6 +19,8 @@ type status struct {
 	RSSAnon, RSSFile, RSSShmem, Swap *uint64
 	// CapEff is the effective capability set, a bit mask.
 	CapEff uint64
+	// Caught are the signals that have a handler: bit n-1 for signal n.
+	Caught uint64
 }
 
 // parseStatus never fails: what is missing or unreadable stays empty.
@@ -59,6 +61,8 @@ func parseStatus(b []byte) status {
 			s.RSSShmem = kilobytes(first, isNumber)
 		case "VmSwap":
 			s.Swap = kilobytes(first, isNumber)
+		case "SigCgt":
+			s.Caught, _ = hexNumber(words[0])
 		case "CapEff":
 			s.CapEff, _ = hexNumber(words[0])
 		}

@@ -18,6 +18,12 @@ func (s *descriptorScan) doubts(w *blockedWait) {
 	if s.uring {
 		w.unsure("an io_uring holds it, too")
 	}
+	for _, k := range w.b.Wakers {
+		if s.rings[k.PID] {
+			w.unsure(fmt.Sprintf("process %d has an io_uring, which may read and write while its threads sleep", k.PID))
+			break
+		}
+	}
 	if s.denied > 0 {
 		w.doubt(fmt.Sprintf("the descriptors of %d processes of other users could not be read", s.denied))
 	}

@@ -74,7 +74,7 @@ func (r *Reader) waits(ctx context.Context, procs []evidence.Process, seen []ans
 		if words[i].Value.denied {
 			t.deny(p.PID, "mem")
 		}
-		look.Processes = append(look.Processes, evidence.WaitProcess{PID: p.PID, Threads: len(s.tids), ThreadsAfter: b[i].Value.threads})
+		look.Processes = append(look.Processes, evidence.WaitProcess{PID: p.PID, Threads: len(s.tids), ThreadsAfter: b[i].Value.threads, Caught: b[i].Value.caught})
 		if py := words[i].Value.python; py != nil {
 			o.python(i, py)
 			look.Python = append(look.Python, *py)
@@ -124,6 +124,7 @@ type sleeper struct {
 type lookB struct {
 	looks   map[int]evidence.ThreadLook
 	threads int
+	caught  []int
 }
 
 // lookAgain is look B.
@@ -150,6 +151,13 @@ func (r *Reader) lookAgain(p *evidence.Process, s sleepers) lookB {
 	}
 	tids, _ := tasks.list()
 	b.threads = len(tids)
+	if st, err := readStatus(r.base(p.PID, s.via), make([]byte, statusFileSize)); err == nil {
+		for n := range 64 {
+			if st.Caught&(1<<n) != 0 {
+				b.caught = append(b.caught, n+1)
+			}
+		}
+	}
 	return b
 }
 

@@ -35,6 +35,8 @@ const (
 	atLock        = imageBase + 0x2900
 	atSemaphore   = imageBase + 0x2a00
 	atMethod      = imageBase + 0x2b00
+	atOther       = imageBase + 0x2c00 // room for another thread
+	atReference   = imageBase + 0x2f80
 	atSleeper     = imageBase + 0x20000 // far from all objects, as stacks are
 	atStack       = imageBase + 0x4000
 	codeType      = imageBase + 0x7000
@@ -153,6 +155,9 @@ func newImage(tb testing.TB, minor int) *image {
 	m.word(atLock+l.objectType, atLockType)
 	m.word(atLock+l.sizeofHead(), atSemaphore)
 	m.word(atLockType+l.typeName, atTypeName)
+	if l.threadSentinel != 0 {
+		m.word(atReference+l.weakrefObject, atLock) // which nobody has yet
+	}
 	copy(m.bytes[atTypeName-imageBase:], "_thread.lock\x00")
 	return m
 }

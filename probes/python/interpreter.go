@@ -32,6 +32,9 @@ type Interpreters struct {
 	native map[int]bool   // NSTIDs
 	// complete: these are all threads.
 	complete bool
+	// sentinels are the threads by the weak reference to the lock that their
+	// end releases: 0 if it is not known which thread that is.
+	sentinels map[uint64]int
 	// inside are the threads in `with` blocks, by lock object; of every one
 	// its words are in locks.
 	inside map[uint64][]int
@@ -62,7 +65,7 @@ func Read(m Memory, at Symbols, version Version, limits Limits) *Interpreters {
 		codes: map[uint64]*code{}, texts: map[uint64]string{}, types: map[uint64]lockType{},
 		objects: map[uint64]*lock{}, words: map[uint64]*lock{},
 	}
-	p := &Interpreters{reader: r, idents: map[uint64]int{}, native: map[int]bool{}, inside: map[uint64][]int{}}
+	p := &Interpreters{reader: r, idents: map[uint64]int{}, native: map[int]bool{}, sentinels: map[uint64]int{}, inside: map[uint64][]int{}}
 	if err := r.findLayout(version); err != nil {
 		p.Process.Version = version.String()
 		if !version.known() {
@@ -158,6 +161,7 @@ func (p *Interpreters) readInterpreters() {
 		p.unread("no thread of the interpreter has an ID that could be read")
 	}
 	p.nameHolders(states)
+	p.nameSentinels(states)
 	p.complete = p.Process.Unread == ""
 	for i := range states {
 		if p.mem.spent() {

@@ -109,6 +109,9 @@ func FuzzRead(f *testing.F) {
 		f.Add(minor, []byte{}, uint64(atSemaphore))
 		f.Add(minor, []byte{0x00, 0x18, 3, 0x28, 0x29, 5}, uint64(atStack+8))
 	}
+	// The thread's end releases the lock (3.12): 0x2918 is the lock's reference,
+	// 0x12b0 the thread's.
+	f.Add(12, []byte{0x23, 0x05, 0x5f, 0x56, 0x02, 0x5f}, uint64(atSemaphore))
 	f.Fuzz(func(t *testing.T, minor int, changes []byte, wait uint64) {
 		if minor < 10 || minor > 15 {
 			return

@@ -22,6 +22,7 @@ type layout struct {
 	threadNativeID         uint64 // gettid(); since 3.11
 	threadFrame            uint64 // the innermost frame; up to 3.10 a PyFrameObject
 	threadCFrame           uint64 // 3.11 and 3.12: a structure that points to it
+	threadSentinel         uint64 // on_delete_data; up to 3.12
 	cframeFrame            uint64
 	frameCode              uint64
 	framePrevious          uint64
@@ -53,6 +54,7 @@ type layout struct {
 	stringASCII            uint64 // size of a PyASCIIObject
 	stringCompact          uint64 // size of a PyCompactUnicodeObject
 	methodSelf             uint64 // of PyMethodObject and PyCFunctionObject
+	weakrefObject          uint64 // up to 3.12
 
 	stateKindShift uint // where in the state word the kind begins
 
@@ -98,7 +100,7 @@ func (l *layout) plausible() bool {
 		}
 		return true
 	}
-	return inside(l.sizeofThread, l.threadNext, l.threadInterpreter, l.threadID, l.threadNativeID, l.threadFrame, l.threadCFrame) &&
+	return inside(l.sizeofThread, l.threadNext, l.threadInterpreter, l.threadID, l.threadNativeID, l.threadFrame, l.threadCFrame, l.threadSentinel) &&
 		inside(l.sizeofFrame, l.frameCode, l.framePrevious, l.frameInstr, l.frameLocals, l.frameBlocks, l.frameStack) && l.frameOwner < l.sizeofFrame &&
 		inside(l.sizeofCode, l.codeFile, l.codeName, l.codeQualName, l.codeLines, l.codeExceptions) && l.codeFirstLine+8 <= l.sizeofCode &&
 		inside(256, l.gilHolder, l.gilCond) &&

@@ -27,6 +27,8 @@ type lock struct {
 	sem, byte uint64
 	// owner (pthread_self()) and count are an RLock's.
 	owner, count uint64
+	// weakrefs is a Lock's first weak reference, up to 3.12.
+	weakrefs uint64
 }
 
 // typeOf tells the types of locks by their names. Names of other built-in types
@@ -102,11 +104,14 @@ func (r *reader) readLock(at uint64) *lock {
 		return nil
 	}
 	k.sem, k.byte = wordAt(raw, head), at+head
-	if k.kind == recursiveLock {
+	switch {
+	case k.kind == recursiveLock:
 		k.owner, k.count = wordAt(raw, head+8), wordAt(raw, head+16)
 		if r.l.version.atLeast(14) && k.owner != 0 {
 			k.count++ // there it counts how often it was taken again
 		}
+	case r.l.threadSentinel != 0:
+		k.weakrefs = wordAt(raw, head+8)
 	}
 	return k
 }
@@ -171,6 +176,11 @@ func (p *Interpreters) evidenceOf(k *lock) *evidence.PythonLock {
 		}
 		return e
 	}
+	if owner, ok := p.sentinelOf(k); ok {
+		e.Kind, e.OwnerNSTID = evidence.PythonJoin, owner
+		return e
+	}
+	// The waiter itself may be among them: then nobody but it would release it.
 	e.Inside = slices.Compact(slices.Clone(p.inside[k.at]))
 	return e
 }

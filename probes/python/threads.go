@@ -9,6 +9,8 @@ type threadState struct {
 	ident uint64
 	nstid int
 	frame uint64
+	// sentinel is a weak reference to the lock that its end releases.
+	sentinel uint64
 }
 
 // threadStates walks the list of threads of an interpreter, at most so many.
@@ -43,6 +45,9 @@ func (p *Interpreters) threadStates(interpreter uint64, most int) (states []thre
 			s.frame, _ = p.mem.word(wordAt(buf, p.l.threadCFrame) + p.l.cframeFrame)
 		} else {
 			s.frame = wordAt(buf, p.l.threadFrame)
+		}
+		if p.l.threadSentinel != 0 {
+			s.sentinel = wordAt(buf, p.l.threadSentinel)
 		}
 		if s.nstid != 0 { // else no thread has begun to use it
 			states = append(states, s)

@@ -2,7 +2,6 @@ package deadlocked
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/whyhang/whyhang/probes/evidence"
@@ -60,53 +59,15 @@ func circles(c *rule.Case, cause rule.Cause, of nature) []rule.Finding {
 	return found
 }
 
-// circleStrength is that of its grade, but for circles that a thread outside
-// could break after all: a normal mutex that its own holder waits for can be
-// unlocked by somebody else (POSIX forbids it, glibc lets it happen, and some
-// programs park a thread that way), and pthread_join can be cancelled. If every
-// thread of the process belongs to the dead, nobody is left to do so. Else it
-// is strong only if nobody ran at all, and the server is not one that may just
-// be idle.
-func circleStrength(c *rule.Case, grade facts.Proof, circle []int) rule.Strength {
-	g := &c.WaitGraph
-	s := strength(g, grade)
-	if s < rule.Strong || !breakable(g, circle) {
-		return s
-	}
-	closed := true
-	for _, tid := range circle {
-		closed = closed && slices.Contains(g.ClosedPIDs, g.Waiters[tid].PID)
-	}
-	switch {
-	case closed:
-		return s
-	case c.Moves.WindowMS >= restMS && c.Moves.ThreadsLooked > 0 && c.Moves.ThreadsRan == 0 && !c.Door.Listens:
-		return rule.Strong
-	}
-	return rule.Likely
-}
-
-// restMS is the shortest time of complete rest that says something.
-const restMS = 5000
-
-// breakable: the circle is one thread and its own mutex, or joins alone.
-func breakable(g *facts.WaitGraph, circle []int) bool {
-	if len(circle) == 1 {
-		return g.Waiters[circle[0]].ForTID != 0 // not a pipe of its own
-	}
-	for _, tid := range circle {
-		if g.Waiters[tid].On != string(evidence.KindThread) {
-			return false
-		}
-	}
-	return true
-}
-
 // circleSays tells the circle in jstack's form. A long one is cut in its
 // middle.
 func circleSays(c *rule.Case, circle []int, s rule.Strength) string {
 	const most = 6
 	g := &c.WaitGraph
+	several := false
+	for _, tid := range circle {
+		several = several || g.Waiters[tid].PID != g.Waiters[circle[0]].PID || len(g.Waiters[tid].Procs) > 0
+	}
 	var parts []string
 	for i, tid := range circle {
 		if len(circle) > most && i == most-1 {
@@ -115,13 +76,17 @@ func circleSays(c *rule.Case, circle []int, s rule.Strength) string {
 		}
 		n := g.Waiters[tid]
 		name := who(c, n.PID, tid)
-		if n.PID != c.Target.PID && (i == 0 || n.PID != g.Waiters[circle[i-1]].PID) || len(n.Procs) > 0 {
+		if n.PID != c.Target.PID || several {
 			name += " of " + c.Process(n.PID)
 		}
 		parts = append(parts, name+" "+waitsFor(c, n))
 	}
 	end := ". None of them can ever run again."
 	switch {
+	case s < rule.Proved && len(circle) == 1:
+		end = ". It does not move again by itself."
+	case s < rule.Proved && len(circle) == 2:
+		end = ". Neither moves again by itself."
 	case s < rule.Proved:
 		end = ". None of them moves again by itself."
 	case len(circle) == 1:

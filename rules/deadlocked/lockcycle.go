@@ -30,11 +30,14 @@ owner: the one thread that is inside its ` + "`with`" + ` block is taken for it,
 circle is then "strong" and not proved. A kernel without schedstat gives
 "likely" too.
 
-A thread that waits for its own mutex, and a circle of joins alone, could be
-broken by a thread outside: by unlocking what it does not own, which POSIX
-forbids and glibc lets happen, or by pthread_cancel. Such a circle is proved only
-if every thread of the process is dead; it is strong if nobody at all ran for
-seconds, and likely otherwise.
+Some waits can be ended by more than what they wait for, and a circle is worth no
+more than its weakest: a thread that waits for its own mutex, which another could
+unlock against POSIX; a join, which can be cancelled; a child, which a watchdog
+can kill; a plain Python Lock, which any thread may release; and calls that a
+signal with a handler ends, among them every wait of Python's main thread. Such a
+circle is proved only if every thread of the process is dead and it handles no
+signals; it is strong if it handles only those by which people ask (SIGTERM), or
+if nobody at all ran for seconds; and likely otherwise.
 
 What would make it wrong: a mutex implementation that lays out its words as
 glibc does and lies in them; a debugger that wakes a thread by hand.

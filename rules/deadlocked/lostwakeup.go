@@ -50,8 +50,8 @@ func evalLostWakeup(c *rule.Case) []rule.Finding {
 	}
 	for _, pid := range g.ClosedPIDs {
 		meant := meantToServe(c, pid)
-		if meant == "" {
-			continue
+		if meant == "" || bySignals(c, pid) < rule.Strong {
+			continue // a handler may be what it waits for
 		}
 		var first facts.Waiter
 		threads := 0
@@ -62,6 +62,9 @@ func evalLostWakeup(c *rule.Case) []rule.Finding {
 					first = n
 				}
 			}
+		}
+		if threads == 1 && bySignals(c, pid) < rule.Proved {
+			continue // it may just wait to be told to end
 		}
 		return []rule.Finding{{
 			Cause: rule.LostWakeup, Strength: rule.Strong, Victims: threads - 1,
@@ -86,9 +89,22 @@ func processIn(c *rule.Case, look, pid int) int {
 	return -1
 }
 
+// living counts the processes of the tree that live.
+func living(c *rule.Case) int {
+	n := 0
+	for _, alive := range c.Tree.Alive {
+		if alive {
+			n++
+		}
+	}
+	return n
+}
+
 // meantToServe says why a process is no mere bystander; "" if it may be one.
 func meantToServe(c *rule.Case, pid int) string {
-	if c.Sockets != nil {
+	// A listener that other processes of the tree have as well is theirs to
+	// serve: the parent of a pre-fork server sleeps.
+	if c.Sockets != nil && len(c.WaitGraph.ClosedPIDs) >= living(c) {
 		for i := range c.Sockets.Listeners {
 			if c.Sockets.Listeners[i].PID == pid {
 				return "listens on " + c.Sockets.Listeners[i].Address

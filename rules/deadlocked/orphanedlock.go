@@ -20,8 +20,12 @@ so that the child has a copy of a locked lock and no thread that owns it
 (fork-lock). Python's multiprocessing with its "fork" start method does this to
 libraries with threads of their own.
 
-It is a proof: the waiter slept through both looks, the lock named the same
-owner in both, and no thread of that ID lived where the owner would have to. A
+It is a proof if nobody else in the process could release the lock: the waiter
+slept through both looks, the lock named the same owner in both, no thread of
+that ID lived where the owner would have to, and every thread of the process is
+dead as well. With living threads beside it is strong if none of them ran for
+seconds, and likely otherwise; and of a lock that was held at a fork only likely
+while the child's first thread lives, which may be the owner under a new ID. A
 robust mutex is passed on by the kernel when its owner dies, and is never taken
 for one.
 
@@ -44,14 +48,22 @@ func evalOrphanedLock(c *rule.Case) []rule.Finding {
 			n := g.Waiters[waiting[0]]
 			f := rule.Finding{
 				Cause:    rule.OrphanedLock,
-				Strength: strength(g, facts.Proof(grade)),
+				Strength: orphanStrength(c, facts.Proof(grade), n),
 				Victims:  len(waiting) - 1 + len(g.Behind(waiting)),
-				Says:     fmt.Sprintf("T%s %s. It can never run again.", who(c, n.PID, n.TID)[1:], waitsFor(c, n)),
 				Culprits: []rule.Culprit{culprit(c, n)},
 				Cites:    citeWait(c, n),
 				FlipsIf:  []string{"the waiting thread runs again (its schedstat changes)"},
 				Next:     restart(c, n.PID),
 			}
+			name := who(c, n.PID, n.TID)
+			if n.PID != c.Target.PID {
+				name += " of " + c.Process(n.PID)
+			}
+			end := "It can never run again."
+			if f.Strength < rule.Proved {
+				end = "It does not move again by itself."
+			}
+			f.Says = fmt.Sprintf("T%s %s. %s", name[1:], waitsFor(c, n), end)
 			if n.Lost == facts.LostForked {
 				f.Cause = rule.ForkLock
 				f.Next = append(f.Next, rule.Step{Do: "Start workers with spawn or forkserver instead of fork, or fork before other threads start", Risk: rule.RiskNone})

@@ -23,7 +23,7 @@ func waitsFor(c *rule.Case, n facts.Waiter) string {
 		return fmt.Sprintf("waits for %s to end", c.Thread(n.ForPID, n.ForTID))
 	case on == string(evidence.PythonGILWait):
 		return "waits for the GIL, held by " + c.Thread(n.ForPID, n.ForTID)
-	case n.Proof == facts.Inferred:
+	case n.Proof == facts.Inferred && n.ForTID != 0:
 		return fmt.Sprintf("waits for Python %s %s, in whose `with` block %s is", on, n.Addr, c.Thread(n.ForPID, n.ForTID))
 	case n.ForTID == n.TID:
 		return fmt.Sprintf("waits for %s %s, held by itself", lockName(on), n.Addr)

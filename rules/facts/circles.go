@@ -86,28 +86,68 @@ func (g *WaitGraph) circlesIn(set map[int]bool, grade Proof) [][]int {
 		}
 		return to
 	}
+	// Of the threads of a process that could end a wait, those that wait for a
+	// lock tell more than the one that waits for the very process which waits for
+	// them.
+	byLock := func(node int) []int {
+		if node >= 0 {
+			return next(node)
+		}
+		var to []int
+		for _, tid := range byPID[-node] {
+			if g.Waiters[tid].ForTID != 0 {
+				to = append(to, tid)
+			}
+		}
+		return to
+	}
 	var circles [][]int
 	for _, part := range components(nodes, next) {
-		if c := shortestCircle(part, next); c != nil {
-			circles = append(circles, c)
+		c := shortestCircle(part, byLock)
+		if c == nil {
+			c = shortestCircle(part, next)
+		}
+		if c != nil {
+			circles = append(circles, lowestFirst(c))
 		}
 	}
 	slices.SortFunc(circles, func(a, b []int) int { return a[0] - b[0] })
 	return circles
 }
 
-// shortestCircle goes from the lowest thread of a strongly connected part back
-// to it; nil if there is no way.
+// mostStarts bounds from how many threads of a part a circle is looked for.
+const mostStarts = 64
+
+// shortestCircle finds a short circle in a strongly connected part, through a
+// thread that is as low as possible; nil if there is none.
 func shortestCircle(part map[int]bool, next func(int) []int) []int {
-	start := 0
+	threads := make([]int, 0, len(part))
 	for n := range part {
-		if n > 0 && (start == 0 || n < start) {
-			start = n
+		if n > 0 {
+			threads = append(threads, n)
 		}
 	}
-	if start == 0 {
-		return nil
+	sort.Ints(threads)
+	for _, start := range threads[:min(len(threads), mostStarts)] {
+		if c := circleThrough(start, part, next); c != nil {
+			return c
+		}
 	}
+	return nil
+}
+
+func lowestFirst(c []int) []int {
+	low := 0
+	for i := range c {
+		if c[i] < c[low] {
+			low = i
+		}
+	}
+	return append(append([]int(nil), c[low:]...), c[:low]...)
+}
+
+// circleThrough is a shortest way from a thread back to it.
+func circleThrough(start int, part map[int]bool, next func(int) []int) []int {
 	from := map[int]int{}
 	queue := []int{start}
 	for len(queue) > 0 {

@@ -20,9 +20,10 @@ func (g *WaitGraph) close(look *evidence.WaitLook) {
 	}
 	for grade := Sure; grade <= worst; grade++ {
 		set := g.closedAt(grade, look)
+		g.ClosedAt[grade] = wholeProcesses(set, look)
 		if grade == Sure {
 			g.Closed = set
-			g.ClosedPIDs = wholeProcesses(set, look)
+			g.ClosedPIDs = g.ClosedAt[Sure]
 		}
 		circles := g.circlesIn(set, grade)
 		for _, c := range circles {

@@ -75,6 +75,8 @@ type WaitGraph struct {
 	// without any owner. ClosedPIDs are processes of which every thread is one.
 	Closed     map[int]bool
 	ClosedPIDs []int
+	// ClosedAt are the same at each grade that any wait has.
+	ClosedAt [Lookalike + 1][]int
 	// GILs are the interpreters whose lock did not change hands between the
 	// looks.
 	GILs []GILHeld

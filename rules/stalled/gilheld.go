@@ -57,6 +57,7 @@ func evalGILHeld(c *rule.Case) []rule.Finding {
 			FlipsIf: []string{"the call returns and the GIL changes hands"},
 			Next:    []rule.Step{{Do: "Look again whether the call has returned", Risk: rule.RiskNone, Command: fmt.Sprintf("whyhang %d --window 60s", c.Target.PID)}},
 		}
+		f.Strength = rule.Open // a long computation: it holds the GIL and works
 		if still {
 			f.Strength = rule.Strong
 		}

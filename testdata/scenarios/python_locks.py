@@ -161,6 +161,56 @@ def join_cycle():
     until_input_ends()
 
 
+def rlock_join():
+    """One joins a thread that wants the RLock which the joiner holds."""
+    rlock = threading.RLock()
+
+    def wants_rlock():
+        with rlock:
+            pass
+
+    thread = threading.Thread(target=wants_rlock)
+    reports(hex(id(rlock)))
+    with rlock:
+        thread.start()
+        thread.join()
+
+
+def join_sleeps():
+    """Healthy, for all that is known: the joined thread sleeps and holds nothing."""
+    def sleeps():
+        time.sleep(3600)
+
+    thread = threading.Thread(target=sleeps, daemon=True)
+    thread.start()
+    reports()
+    thread.join()
+
+
+def reports(*what):
+    """Prints when main and all other threads sleep; ends with the input."""
+    def watches():
+        settle()
+        ready(*what)
+        until_input_ends()
+
+    threading.Thread(target=watches, daemon=True).start()
+
+
+def selflock():
+    """One takes a Lock again that it has."""
+    lock = threading.Lock()
+
+    def takes_twice():
+        with lock:
+            lock.acquire()
+
+    start(takes_twice)
+    settle()
+    ready(hex(id(lock)))
+    until_input_ends()
+
+
 def queue_idle(count):
     jobs = queue.Queue()
 

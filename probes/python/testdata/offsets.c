@@ -45,6 +45,10 @@ int main(void)
 #if PY_VERSION_HEX >= 0x030b0000
 	O("threadNativeID", PyThreadState, native_thread_id);
 #endif
+#if PY_VERSION_HEX < 0x030d0000
+	O("threadSentinel", PyThreadState, on_delete_data);
+	O("weakrefObject", PyWeakReference, wr_object);
+#endif
 #if PY_VERSION_HEX >= 0x030d0000
 	O("threadFrame", PyThreadState, current_frame);
 #elif PY_VERSION_HEX >= 0x030b0000
