@@ -148,6 +148,20 @@ func TestPythonSelfLock(t *testing.T) {
 	})
 }
 
+// Who gives back the Lock of its block does not have it, and waits for another
+// that leaves no trace.
+func TestPythonHandoff(t *testing.T) {
+	eachPython(t, func(t *testing.T, py cpython) {
+		s := startPython(t, py, "handoff")
+		_, threads, waits := s.look()
+		waiter := threads["gives_back"]
+		want := evidence.PythonLock{Kind: evidence.PythonMutex, Object: s.locks[0]}
+		if diff := cmp.Diff(want, s.lockOf(waits, waiter)); diff != "" || len(waiter.Inside) != 0 {
+			t.Errorf("inside %v, lock (-want +got):\n%s", waiter.Inside, diff)
+		}
+	})
+}
+
 // An idle pool: nobody holds anything, though all are in `with` blocks.
 func TestPythonQueueIdle(t *testing.T) {
 	eachPython(t, func(t *testing.T, py cpython) {

@@ -10,6 +10,8 @@ type code struct {
 	size       uint64 // of the instructions, in bytes
 	// bytecode is the address of the instructions.
 	bytecode uint64
+	// names is the address of co_names.
+	names uint64
 	// unreadable: it lies in a file (modules that are built in may), and was
 	// not read; then nothing else is known of it.
 	unreadable bool
@@ -51,6 +53,7 @@ func (r *reader) readCode(at uint64) *code {
 		name:      r.text(wordAt(raw, r.l.codeName), maxName),
 		firstLine: int(intAt(raw, r.l.codeFirstLine)),
 		lines:     r.byteString(wordAt(raw, r.l.codeLines)),
+		names:     wordAt(raw, r.l.codeNames),
 	}
 	if r.l.codeQualName != 0 {
 		if q := r.text(wordAt(raw, r.l.codeQualName), maxName); q != "" {

@@ -35,6 +35,7 @@ const (
 	atLock        = imageBase + 0x2900
 	atSemaphore   = imageBase + 0x2a00
 	atMethod      = imageBase + 0x2b00
+	atNames       = imageBase + 0x2d00 // an empty tuple
 	atOther       = imageBase + 0x2c00 // room for another thread
 	atReference   = imageBase + 0x2f80
 	atSleeper     = imageBase + 0x20000 // far from all objects, as stacks are
@@ -129,6 +130,7 @@ func newImage(tb testing.TB, minor int) *image {
 	}
 	m.int(atCode+l.codeFirstLine, 1)
 	m.word(atCode+l.codeLines, atLines)
+	m.word(atCode+l.codeNames, atNames)
 	m.text(atFile, "/srv/app.py")
 	m.text(atName, "serve")
 	table := lineTables[1].table

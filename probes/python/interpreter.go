@@ -47,6 +47,7 @@ type reader struct {
 	symbols Symbols
 	limits  Limits
 	codes   map[uint64]*code
+	release map[*code]bool // whether it may give locks back
 	texts   map[uint64]string
 	types   map[uint64]lockType
 	objects map[uint64]*lock // nil: an object that is no lock
@@ -62,7 +63,7 @@ const maxInterpreters = 64
 func Read(m Memory, at Symbols, version Version, limits Limits) *Interpreters {
 	r := &reader{
 		mem: newMemory(m, limits), symbols: at, limits: limits,
-		codes: map[uint64]*code{}, texts: map[uint64]string{}, types: map[uint64]lockType{},
+		codes: map[uint64]*code{}, release: map[*code]bool{}, texts: map[uint64]string{}, types: map[uint64]lockType{},
 		objects: map[uint64]*lock{}, words: map[uint64]*lock{},
 	}
 	p := &Interpreters{reader: r, idents: map[uint64]int{}, native: map[int]bool{}, sentinels: map[uint64]int{}, inside: map[uint64][]int{}}

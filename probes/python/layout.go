@@ -39,6 +39,7 @@ type layout struct {
 	codeFirstLine          uint64
 	codeLines              uint64
 	codeExceptions         uint64
+	codeNames              uint64 // co_names: attributes and globals that it uses
 	codeLocals             uint64 // number of slots before the value stack
 	codeBytes              uint64 // since 3.11 the code itself, before a pointer to bytes
 	codeCopies             uint64 // 3.14 free-threaded: copies of the code by thread
@@ -49,6 +50,7 @@ type layout struct {
 	typeDictOffset         uint64 // where objects of a type have their __dict__
 	dictValues             uint64
 	bytesData              uint64
+	tupleItems             uint64
 	stringLength           uint64
 	stringState            uint64
 	stringASCII            uint64 // size of a PyASCIIObject
@@ -72,6 +74,8 @@ func (l *layout) derive() {
 	// co_consts, co_names, co_exceptiontable follow the head with its size; the
 	// number of slots follows the first line.
 	l.codeExceptions = l.objectSize + 8 + 16
+	l.codeNames = l.objectSize + 8 + 8
+	l.tupleItems = l.objectSize + 8
 	l.codeLocals = l.codeFirstLine + 4
 	if l.stateKindShift == 0 {
 		l.stateKindShift = 2
@@ -102,7 +106,7 @@ func (l *layout) plausible() bool {
 	}
 	return inside(l.sizeofThread, l.threadNext, l.threadInterpreter, l.threadID, l.threadNativeID, l.threadFrame, l.threadCFrame, l.threadSentinel) &&
 		inside(l.sizeofFrame, l.frameCode, l.framePrevious, l.frameInstr, l.frameLocals, l.frameBlocks, l.frameStack) && l.frameOwner < l.sizeofFrame &&
-		inside(l.sizeofCode, l.codeFile, l.codeName, l.codeQualName, l.codeLines, l.codeExceptions) && l.codeFirstLine+8 <= l.sizeofCode &&
+		inside(l.sizeofCode, l.codeFile, l.codeName, l.codeQualName, l.codeLines, l.codeExceptions, l.codeNames) && l.codeFirstLine+8 <= l.sizeofCode &&
 		inside(256, l.gilHolder, l.gilCond) &&
 		inside(1<<21, l.runtimeInterpreters, l.runtimeGIL, l.interpreterNext, l.interpreterID, l.interpreterThreads, l.interpreterGIL, l.codeBytes) &&
 		inside(256, l.objectType, l.objectSize, l.typeName, l.bytesData, l.stringLength, l.stringState, l.stringASCII, l.stringCompact)

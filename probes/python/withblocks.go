@@ -41,7 +41,7 @@ func (p *Interpreters) blocksOf(f *frame, b *blocks) {
 		if k == nil {
 			k = p.conditionLock(manager)
 		}
-		if k != nil && !slices.Contains(b.released, k.at) && !slices.Contains(b.held, k.at) {
+		if k != nil && !slices.Contains(b.released, k.at) && !slices.Contains(b.held, k.at) && !p.mayRelease(f.code) {
 			b.held = append(b.held, k.at)
 		}
 	}
@@ -73,6 +73,38 @@ type withOpcodes struct{ push, exit byte }
 
 var withOpcodesOf = map[int]withOpcodes{
 	11: {35, 49}, 12: {35, 49}, 13: {33, 44}, 14: {32, 43}, 15: {30, 41},
+}
+
+// maxNames is how many names of a function are looked at.
+const maxNames = 256
+
+// mayRelease says whether a function uses an attribute called release: it may
+// have given back a lock in whose `with` block it is, to work without it and
+// take it again. So it may if its names cannot be read.
+func (r *reader) mayRelease(c *code) bool {
+	if may, ok := r.release[c]; ok {
+		return may
+	}
+	may := r.namesRelease(c.names)
+	r.release[c] = may
+	return may
+}
+
+func (r *reader) namesRelease(names uint64) bool {
+	n, err := r.mem.word(names + r.l.objectSize)
+	if err != nil || n > maxNames {
+		return true
+	}
+	items, err := r.mem.bytes(names+r.l.tupleItems, 8*n)
+	if err != nil {
+		return true
+	}
+	for ; len(items) > 0; items = items[8:] {
+		if s := r.text(wordAt(items, 0), maxName); s == "release" || s == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // handlers goes from the instruction that runs to the handler of its

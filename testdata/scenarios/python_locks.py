@@ -211,6 +211,28 @@ def selflock():
     until_input_ends()
 
 
+def handoff():
+    """Healthy: one has given back the Lock of its block and wants it again."""
+    lock = threading.Lock()
+
+    def gives_back():
+        with lock:
+            lock.release()
+            time.sleep(0.2)
+            lock.acquire()
+
+    def holds():
+        time.sleep(0.1)
+        lock.acquire()
+        time.sleep(3600)
+
+    start(gives_back, holds)
+    time.sleep(0.3)
+    settle()
+    ready(hex(id(lock)))
+    until_input_ends()
+
+
 def queue_idle(count):
     jobs = queue.Queue()
 

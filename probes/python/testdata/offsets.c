@@ -87,6 +87,8 @@ int main(void)
 	O("codeName", PyCodeObject, co_name);
 	O("codeFirstLine", PyCodeObject, co_firstlineno);
 	O("codeLines", PyCodeObject, co_linetable);
+	O("codeNames", PyCodeObject, co_names);
+	O("tupleItems", PyTupleObject, ob_item);
 	O("objectType", PyObject, ob_type);
 	O("objectSize", PyVarObject, ob_size);
 	O("typeName", PyTypeObject, tp_name);
