@@ -130,7 +130,7 @@ func sample(t *testing.T, pid, n int) (taken, alarms, waits int) {
 	for ; taken < n && ctx.Err() == nil; taken++ {
 		s.Waits, s.Frames = nil, nil
 		for range 2 {
-			frames, _, look, _ := r.Pass(ctx, procs, process.LookOptions{})
+			frames, _, look, _ := r.Pass(ctx, procs, process.LookOptions{Stacks: true})
 			s.Waits = append(s.Waits, look)
 			s.Frames = append(s.Frames, evidence.Frame{At: look.At, Processes: frames})
 		}

@@ -134,7 +134,7 @@ func (r *run) frame(ctx context.Context, o frameOptions) {
 	if o.locks {
 		var threads, waits evidence.ProbeRun
 		var look evidence.WaitLook
-		f.Processes, threads, look, waits = r.reader.Pass(ctx, r.s.Processes, process.LookOptions{})
+		f.Processes, threads, look, waits = r.reader.Pass(ctx, r.s.Processes, process.LookOptions{Stacks: len(r.s.Waits) > 0})
 		r.note(threads)
 		r.note(waits)
 		r.keepWaits(look)

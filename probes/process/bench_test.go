@@ -116,6 +116,11 @@ func BenchmarkPassBesidePySpy(b *testing.B) {
 		r.Pass(context.Background(), procs, LookOptions{})
 	}
 	ours := float64(b.Elapsed().Milliseconds()) / float64(b.N)
+	begin := time.Now()
+	for range 10 {
+		r.Pass(context.Background(), procs, LookOptions{Stacks: true})
+	}
+	b.ReportMetric(float64(time.Since(begin).Milliseconds())/10, "ms-with-stacks")
 	pyspy := os.Getenv("PYSPY")
 	if pyspy == "" {
 		pyspy, _ = exec.LookPath("py-spy")

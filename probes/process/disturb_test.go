@@ -23,7 +23,7 @@ func TestPassDisturbsNobody(t *testing.T) {
 	procs := treeOf(t, r, s.PID)
 	before := schedstats(t, s.PID)
 	for range 20 {
-		r.Pass(context.Background(), procs, LookOptions{})
+		r.Pass(context.Background(), procs, LookOptions{Stacks: true})
 	}
 	for tid, was := range schedstats(t, s.PID) {
 		if before[tid] != was && tid != s.PID { // the main thread is in poll
@@ -86,7 +86,7 @@ func BenchmarkHeartbeat(b *testing.B) {
 		read func() error
 	}{
 		{"nobody", func() error { time.Sleep(50 * time.Millisecond); return nil }},
-		{"whyhang", func() error { r.Pass(context.Background(), procs, LookOptions{}); return nil }},
+		{"whyhang", func() error { r.Pass(context.Background(), procs, LookOptions{Stacks: true}); return nil }},
 		{"py-spy", func() error { return exec.Command("py-spy", "dump", "--pid", pid).Run() }},
 		{"gdb", func() error { return exec.Command("gdb", "-p", pid, "-batch", "-ex", "thread apply all bt 1").Run() }},
 	} {

@@ -14,6 +14,9 @@ import (
 type LookOptions struct {
 	// Threads: every thread too. Some 40 microseconds a thread.
 	Threads bool
+	// Stacks: Python's stacks and `with` blocks too, when lock words are read.
+	// Some 40 microseconds a thread.
+	Stacks bool
 	// WeightExt as in TreeOptions.
 	WeightExt []string
 }

@@ -21,7 +21,7 @@ func waitsWithSites(r *Reader, procs []evidence.Process) []evidence.Wait {
 		seen := r.lookAt(&procs[i], LookOptions{Threads: true}, newHeld())
 		defer seen.sleepers.release()
 		a[i] = answer[sleepers]{Value: seen.sleepers, Done: true}
-		words[i] = answer[wordsOf]{Value: r.words(&procs[i], seen.sleepers), Done: true}
+		words[i] = answer[wordsOf]{Value: r.words(&procs[i], seen.sleepers, false), Done: true}
 		for _, s := range seen.sleepers.waiting {
 			waits = append(waits, evidence.Wait{PID: procs[i].PID, TID: s.tid})
 		}
@@ -86,7 +86,7 @@ func BenchmarkSites5000(b *testing.B) {
 	seen := r.lookAt(&procs[0], LookOptions{Threads: true}, newHeld())
 	defer seen.sleepers.release()
 	a := []answer[sleepers]{{Value: seen.sleepers, Done: true}}
-	words := []answer[wordsOf]{{Value: r.words(&procs[0], seen.sleepers), Done: true}}
+	words := []answer[wordsOf]{{Value: r.words(&procs[0], seen.sleepers, false), Done: true}}
 	waits := make([]evidence.Wait, len(seen.sleepers.waiting))
 	b.ReportAllocs()
 	for b.Loop() {

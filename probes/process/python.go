@@ -17,13 +17,18 @@ import (
 const pythonLimit = time.Second
 
 // readPython reads the CPython of a process, if it has one, and what its
-// sleepers wait for in Python's terms.
-func (r *Reader) readPython(m *memory, w *wordsOf, p *evidence.Process, s *sleepers) {
+// sleepers wait for in Python's terms. Without stacks it leaves out what only
+// names places, and who is in which `with` block.
+func (r *Reader) readPython(m *memory, w *wordsOf, p *evidence.Process, s *sleepers, stacks bool) {
 	at, version, ok := r.findPython(p.PID, s.via, m.maps)
 	if !ok {
 		return
 	}
-	read := python.Read(pythonMemory{m}, at, version, python.DefaultLimits)
+	limits := python.DefaultLimits
+	if !stacks {
+		limits.Frames = 0
+	}
+	read := python.Read(pythonMemory{m}, at, version, limits)
 	w.python = &read.Process
 	w.python.PID = p.PID
 	if w.python.Unread != "" {

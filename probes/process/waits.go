@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/whyhang/whyhang/probes"
@@ -32,7 +33,7 @@ func (r *Reader) Pass(ctx context.Context, procs []evidence.Process, o LookOptio
 	o.Threads = true
 	h := newHeld()
 	seen := each(ctx, len(procs), lookLimit, func(i int) seenProcess { return r.lookAt(&procs[i], o, h) })
-	look, waits = r.waits(ctx, procs, seen)
+	look, waits = r.waits(ctx, procs, seen, o.Stacks)
 	for i := range seen {
 		seen[i].Value.sleepers.release()
 	}
@@ -40,14 +41,14 @@ func (r *Reader) Pass(ctx context.Context, procs []evidence.Process, o LookOptio
 	return frames, threads, look, waits
 }
 
-// Waits is Pass without the frames.
+// Waits is Pass with all stacks and without the frames.
 func (r *Reader) Waits(ctx context.Context, procs []evidence.Process) (evidence.WaitLook, evidence.ProbeRun) {
-	_, _, look, run := r.Pass(ctx, procs, LookOptions{})
+	_, _, look, run := r.Pass(ctx, procs, LookOptions{Stacks: true})
 	return look, run
 }
 
 // waits reads the words and takes look B, after look A.
-func (r *Reader) waits(ctx context.Context, procs []evidence.Process, seen []answer[seenProcess]) (evidence.WaitLook, evidence.ProbeRun) {
+func (r *Reader) waits(ctx context.Context, procs []evidence.Process, seen []answer[seenProcess], stacks bool) (evidence.WaitLook, evidence.ProbeRun) {
 	start := time.Now()
 	look := evidence.WaitLook{At: start}
 	t := r.newTally(procs)
@@ -55,8 +56,11 @@ func (r *Reader) waits(ctx context.Context, procs []evidence.Process, seen []ans
 	for i := range seen {
 		a[i] = answer[sleepers]{seen[i].Value.sleepers, seen[i].Done, seen[i].Why}
 	}
-	words := each(ctx, len(procs), wordsLimit, func(i int) wordsOf { return r.words(&procs[i], a[i].Value) })
-	blocked := r.blockers(ctx, procs, a)
+	var blocked blockers
+	var scan sync.WaitGroup
+	scan.Go(func() { blocked = r.blockers(ctx, procs, a) })
+	words := each(ctx, len(procs), wordsLimit, func(i int) wordsOf { return r.words(&procs[i], a[i].Value, stacks) })
+	scan.Wait()
 	b := each(ctx, len(procs), sleepersLimit, func(i int) lookB { return r.lookAgain(&procs[i], a[i].Value) })
 
 	// Nothing below reads a word: who is meant by them does not change.

@@ -45,7 +45,7 @@ type words struct {
 const stackBytes = 512
 
 // words reads the words of all sleepers of one process.
-func (r *Reader) words(p *evidence.Process, s sleepers) wordsOf {
+func (r *Reader) words(p *evidence.Process, s sleepers, stacks bool) wordsOf {
 	if len(s.waiting) == 0 {
 		return wordsOf{}
 	}
@@ -72,7 +72,7 @@ func (r *Reader) words(p *evidence.Process, s sleepers) wordsOf {
 		}
 	}
 	w.inNS = living.inNS
-	r.readPython(m, &w, p, &s)
+	r.readPython(m, &w, p, &s, stacks)
 	return w
 }
 
