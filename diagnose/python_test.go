@@ -49,6 +49,8 @@ func TestPythonDeadlocks(t *testing.T) {
 			{"rlock-abba", rule.LockCycle, rule.Proved, "python_locks.py:"},
 			{"lock-abba", rule.LockCycle, rule.Strong, "python_locks.py:"},
 			{"gil-mutex", rule.GILHeld, rule.Proved, "has_gil_wants_mutex)"},
+			{"rlock-join", rule.LockCycle, rule.Strong, "python_locks.py:"}, // its main thread handles SIGINT
+			{"join-cycle", rule.LockCycle, rule.Proved, "python_locks.py:"},
 			{"forked", rule.OrphanedLock, rule.Strong, "python_locks.py:"},
 		} {
 			if i > 0 && testing.Short() {
@@ -88,7 +90,7 @@ func TestPythonGILHeld(t *testing.T) {
 // Healthy programs that look like these at one instant.
 func TestPythonTwins(t *testing.T) {
 	for _, python := range pythons(t)[:1] {
-		for _, args := range [][]string{{"queue-idle", "20"}, {"rlock-busy", "8"}, {"lock-busy", "8"}, {"gil-busy", "4"}, {"condition-wait"}, {"timed-acquire"}} {
+		for _, args := range [][]string{{"queue-idle", "20"}, {"rlock-busy", "8"}, {"lock-busy", "8"}, {"gil-busy", "4"}, {"condition-wait"}, {"timed-acquire"}, {"join-sleeps"}, {"handoff"}} {
 			t.Run(args[0], func(t *testing.T) {
 				s := scenario.StartCmd(t, nil, exec.Command(python, append([]string{"../testdata/scenarios/python_locks.py"}, args...)...))
 				o := quick(s.PID)

@@ -62,15 +62,15 @@ const (
 	PythonGILWait PythonLockKind = "GIL"
 	PythonMutex   PythonLockKind = "Lock"  // threading.Lock: no owner in memory
 	PythonRLock   PythonLockKind = "RLock" // threading.RLock: names its owner
-	// PythonJoin is known since 3.13; before, the joined thread holds a Lock.
 	PythonJoin PythonLockKind = "Thread.join"
 )
 
 // PythonLock is the object behind a futex word.
 type PythonLock struct {
 	Kind PythonLockKind `json:"kind"`
-	// Object is the address of the Python object, for a join that of the
-	// interpreter's ThreadHandle; "" for the GIL.
+	// Object is the address of the Python object; for a join that of the lock
+	// that the thread holds while it lives (up to 3.12) or of its ThreadHandle; ""
+	// for the GIL.
 	Object string `json:"object,omitempty"`
 	// OwnerNSTID and OwnerTID are the thread that holds an RLock or the GIL, or
 	// that is joined; 0 if not known.

@@ -73,9 +73,6 @@ func eachPython(t *testing.T, test func(t *testing.T, py cpython)) {
 
 func (py cpython) minor() string { return strings.TrimPrefix(py.version, "3.") }
 
-// hasHandles: threads of 3.13 and later are joined by handles.
-func (py cpython) hasHandles() bool { return py.minor() >= "13" }
-
 // A pythonScenario is a running script and how it is read.
 type pythonScenario struct {
 	t     *testing.T

@@ -13,9 +13,7 @@ import (
 // unixSockets finds the other end of each socket that is waited at. A socket
 // that is no unix socket has ends on the network.
 //
-// A time-out set on a socket (SO_RCVTIMEO, SO_SNDTIMEO) is kept in the kernel
-// alone, and neither /proc nor sock_diag shows it. So no wait at a socket is
-// known to have none; the wakers may be complete all the same.
+// A socket with a time-out ends its waits by itself.
 func unixSockets(r *Reader, waits []*blockedWait, scan *descriptorScan) {
 	own, _ := os.Readlink("/proc/thread-self/ns/net")
 	open := map[string]diag{}
@@ -87,7 +85,12 @@ func (w *blockedWait) unixSocket(s unixSocket, scan *descriptorScan) {
 		n := uint64(*queued)
 		w.b.QueuedBytes = &n
 	}
-	w.doubt("a time-out set on the socket cannot be seen")
+	switch limit, err := socketTimeout(w.pid, w.b.FD, reading); {
+	case err != nil:
+		w.unsure("whether the socket has a time-out cannot be seen: " + err.Error())
+	case limit > 0:
+		w.unsure("the socket has a time-out of " + limit.String())
+	}
 	switch {
 	case s.Peer == 0:
 		w.unsure("the socket is not connected: anybody may send to it")

@@ -2,6 +2,7 @@ package deadlocked
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/whyhang/whyhang/probes/evidence"
 	"github.com/whyhang/whyhang/rules/facts"
@@ -57,6 +58,12 @@ func firmness(c *rule.Case, grade facts.Proof, n facts.Waiter) rule.Strength {
 	case string(evidence.PythonMutex):
 		// Any thread may release a plain Lock.
 		return min(ifNobodyIsLeft(c, grade, n.PID), bySignals(c, n.PID))
+	case string(evidence.BlockPipeRead):
+		// A daemon that waits for commands in a FIFO has it open for writing itself,
+		// and whoever gives them opens it by its name.
+		if strings.HasPrefix(n.Addr, "/") && slices.Contains(n.Procs, n.PID) {
+			return rule.Likely
+		}
 	case string(evidence.BlockChild):
 		if !closed {
 			return rule.Likely // another thread may kill the child: watchdogs do

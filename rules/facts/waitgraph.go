@@ -2,7 +2,6 @@ package facts
 
 import (
 	"maps"
-	"strings"
 
 	"github.com/whyhang/whyhang/probes/evidence"
 )
@@ -188,12 +187,7 @@ func (n *Waiter) forBlocked(b *evidence.Blocked) bool {
 		return false
 	}
 	n.On, n.Addr = string(b.Kind), b.Object
-	switch {
-	case b.Unseen == "":
-	case b.Kind == evidence.BlockSocketRead, b.Kind == evidence.BlockSocketWrite, strings.HasPrefix(string(b.Kind), "pipe-") && strings.HasPrefix(b.Object, "/"):
-		// A socket may have a time-out, and anybody may open a FIFO by its name.
-		n.Proof = Lookalike
-	default:
+	if b.Unseen != "" {
 		n.Proof = Inferred // somebody whose descriptors are not readable might
 	}
 	n.Procs = []int{}

@@ -65,12 +65,24 @@ func (c *Case) Place(pid, tid int) string {
 	return fmt.Sprintf("in %s (%s)", w.Site.Function, w.Site.Module)
 }
 
-// PythonFrame is the innermost Python frame of a thread in the last reading.
+// waitingModules are files of Python's own library in which threads wait for
+// others: whoever called them is the place to look at.
+var waitingModules = map[string]bool{"threading.py": true, "queue.py": true, "_base.py": true, "thread.py": true, "connection.py": true,
+	"synchronize.py": true, "popen_fork.py": true, "process.py": true, "subprocess.py": true, "selectors.py": true, "contextlib.py": true}
+
+// PythonFrame is the innermost Python frame of a thread in the last reading that
+// is no part of Python's own waiting; the innermost of all if there is none.
 func (c *Case) PythonFrame(pid, tid int) *evidence.PythonFrame {
-	if t := c.PythonThread(pid, tid); t != nil && len(t.Frames) > 0 {
-		return &t.Frames[0]
+	t := c.PythonThread(pid, tid)
+	if t == nil || len(t.Frames) == 0 {
+		return nil
 	}
-	return nil
+	for i := range t.Frames {
+		if !waitingModules[path.Base(t.Frames[i].File)] {
+			return &t.Frames[i]
+		}
+	}
+	return &t.Frames[0]
 }
 
 // PythonThread is a thread as its interpreter knows it, nil if it is none.
