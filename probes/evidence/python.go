@@ -62,7 +62,7 @@ const (
 	PythonGILWait PythonLockKind = "GIL"
 	PythonMutex   PythonLockKind = "Lock"  // threading.Lock: no owner in memory
 	PythonRLock   PythonLockKind = "RLock" // threading.RLock: names its owner
-	PythonJoin PythonLockKind = "Thread.join"
+	PythonJoin    PythonLockKind = "Thread.join"
 )
 
 // PythonLock is the object behind a futex word.

@@ -56,8 +56,9 @@ func TestDescriptorScan(t *testing.T) {
 			"200/fd/4": "-> socket:[5]", "200/fdinfo/4": "flags:\t02\nscm_fds: 1\n"},
 			evidence.Blocked{Wakers: self, Unseen: "descriptors are on their way in a message that a socket holds"}},
 		{"in an io_uring", map[string]string{"200/fd/4": "-> anon_inode:[io_uring]", "200/fdinfo/4": "flags:\t02\nUserFiles:\t1\n    0: pipe:[7]\n"},
-			evidence.Blocked{Wakers: writer, Unseen: "an io_uring holds it, too"}},
-		{"another io_uring", map[string]string{"200/fd/4": "-> anon_inode:[io_uring]", "200/fdinfo/4": "flags:\t02\nUserFiles:\t1\n    0: pipe:[8]\n"}, evidence.Blocked{Wakers: writer}},
+			evidence.Blocked{Wakers: writer, Unseen: "an io_uring holds it, too; process 200 has an io_uring, which may read and write while its threads sleep"}},
+		{"another io_uring", map[string]string{"200/fd/4": "-> anon_inode:[io_uring]", "200/fdinfo/4": "flags:\t02\nUserFiles:\t1\n    0: pipe:[8]\n"},
+			evidence.Blocked{Wakers: writer, Unseen: "process 200 has an io_uring, which may read and write while its threads sleep"}},
 		{"the first thread has ended", map[string]string{
 			"200/stat": statLine(200, "writer", 'Z', 1, 2, 6), "200/fd/9": "", "200/fd/10": "",
 			"200/task/201/stat": statLine(201, "writer", 'S', 1, 2, 6),

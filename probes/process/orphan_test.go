@@ -103,7 +103,7 @@ func TestForked(t *testing.T) {
 func TestOwnersInPIDNamespace(t *testing.T) {
 	r := reader(t)
 	t.Run("process-shared", func(t *testing.T) {
-		s := startOr(t, "pid_namespace", scenario.Build(t, "pshared"))
+		s := startOr(t, "pid_namespace", scenario.Build(t, "pshared"), "2")
 		procs := treeOf(t, r, s.PID)
 		if waits := waitsOf(t, r, procs); circle(waits) != 2 || len(procs) != 4 {
 			t.Errorf("%d processes: %+v", len(procs), waits)

@@ -120,6 +120,8 @@ func culprit(c *rule.Case, n facts.Waiter) rule.Culprit {
 	where := waitsFor(c, n)
 	if at := c.Place(n.PID, n.TID); at != "" {
 		where += ", " + at
+	} else if at := c.Address(n.TID); at != "" {
+		where += ", called from " + at
 	}
 	if ms := c.Waits[n.Look].Waits[n.Wait].AsleepMS; ms != nil && *ms >= 1000 {
 		where += ", asleep for " + facts.Lasting(*ms/1000)

@@ -60,9 +60,19 @@ func (c *Case) Place(pid, tid int) string {
 		return ""
 	}
 	if w.Site.Function == "" {
-		return fmt.Sprintf("called from %s+0x%x", w.Site.Module, w.Site.OffsetBytes)
+		return "" // see Address
 	}
 	return fmt.Sprintf("in %s (%s)", w.Site.Function, w.Site.Module)
+}
+
+// Address is the place of a thread in native code that has no name: "server+0x1234"
+// for addr2line; "" if it has one, or is not known.
+func (c *Case) Address(tid int) string {
+	w := c.WaitOf(tid)
+	if w == nil || w.Site == nil || w.Site.Function != "" {
+		return ""
+	}
+	return fmt.Sprintf("%s+0x%x", w.Site.Module, w.Site.OffsetBytes)
 }
 
 // waitingModules are files of Python's own library in which threads wait for

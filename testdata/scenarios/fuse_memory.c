@@ -34,6 +34,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #define MIB (1 << 20)
 #define FILE_BYTES (64 * MIB)
@@ -219,10 +220,11 @@ static void read_file(void)
 	(void)!pread(file, buf, sizeof buf, AT_READ);
 }
 
-static struct role circle[] = { { "ab", ab }, { "ba", ba } };
-static struct role asleep[] = { { "word-shared", word_shared }, { "word-private", word_private }, { "stack", on_stack } };
-static struct role stuck[] = { { "touch-private", touch_private }, { "touch-shared", touch_shared }, { "futex-private", futex_private },
-	{ "futex-shared", futex_shared }, { "read", read_file } };
+static struct role circle[] = { { "ab", ab, 0 }, { "ba", ba, 0 } };
+static struct role asleep[] = { { "word-shared", word_shared, 0 }, { "word-private", word_private, 0 },
+	{ "stack", on_stack, 0 } };
+static struct role stuck[] = { { "touch-private", touch_private, 0 }, { "touch-shared", touch_shared, 0 },
+	{ "futex-private", futex_private, 0 }, { "futex-shared", futex_shared, 0 }, { "read", read_file, 0 } };
 
 #define EACH(roles, r) for (struct role *r = roles; r < roles + sizeof roles / sizeof *roles; r++)
 
@@ -244,8 +246,9 @@ static void start_on(void *stack, struct role *r)
 	CHECK(pthread_create(&thread, &attr, play, r));
 }
 
-/* Waits until a thread is in the position of state for some time. */
-static void wait_in(struct role *r, char state)
+/* Waits until a thread has slept for some time. Those who wait for the store
+ * show S, and D once a signal has come for them. */
+static void wait_long_asleep(struct role *r)
 {
 	for (int try = 0, in = 0; try < 5000; try++, sleep_ms(1)) {
 		char path[64], text[512] = "", *end;
@@ -255,11 +258,11 @@ static void wait_in(struct role *r, char state)
 			continue;
 		(void)!read(fd, text, sizeof text - 1);
 		close(fd);
-		in = (end = strrchr(text, ')')) && end[1] == ' ' && end[2] == state ? in + 1 : 0;
+		in = (end = strrchr(text, ')')) && end[1] == ' ' && (end[2] == 'S' || end[2] == 'D') ? in + 1 : 0;
 		if (in == 20)
 			return;
 	}
-	fprintf(stderr, "%s is not in state %c\n", r->name, state);
+	fprintf(stderr, "%s did not fall asleep\n", r->name);
 	exit(1);
 }
 
@@ -333,7 +336,7 @@ static void target(const char *dir, int says)
 	start(play, &asleep[1]);
 	start_on(shared + AT_STACK, &asleep[2]);
 	EACH(asleep, r)
-		wait_in(r, 'S');
+		wait_long_asleep(r);
 	forget_pages();
 	*dead = 1;
 
@@ -343,9 +346,9 @@ static void target(const char *dir, int says)
 	EACH(stuck, r)
 		start(play, r);
 	EACH(circle, r)
-		wait_in(r, 'S');
+		wait_long_asleep(r);
 	EACH(stuck, r)
-		wait_in(r, 'D');
+		wait_long_asleep(r);
 	if (!strcmp(mode, "argv"))
 		move_argv();
 	(void)!write(says, "r", 1);
@@ -387,5 +390,6 @@ int main(int argc, char **argv)
 	umount2(argv[1], MNT_DETACH);
 	close(fuse);
 	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
 	_exit(0);
 }
