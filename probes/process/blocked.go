@@ -70,7 +70,7 @@ const blockersLimit = 500 * time.Millisecond
 // The descriptors of all processes are not read at one instant. One that is
 // handed from a process that is not yet looked at to one that was can be
 // missed, so two readings should agree.
-func (r *Reader) blockers(ctx context.Context, procs []evidence.Process, a []answer[sleepers]) blockers {
+func (r *Reader) blockers(ctx context.Context, procs []evidence.Process, a []answer[sleepers], all bool) blockers {
 	waits := blockedWaits(procs, a)
 	if len(waits) == 0 {
 		return nil
@@ -84,7 +84,7 @@ func (r *Reader) blockers(ctx context.Context, procs []evidence.Process, a []ans
 	}
 	// The look has copies: if it is left behind, it writes to nothing shared.
 	found := within(ctx, blockersLimit+blockersLimit/2, func() []evidence.Blocked {
-		return r.resolve(slices.Clone(waits), asleep, deadline)
+		return r.resolve(slices.Clone(waits), asleep, all, deadline)
 	})
 	b := make(blockers, len(procs))
 	for i := range waits {

@@ -16,8 +16,9 @@ import (
 // waiting threads' own descriptors, then one look at the descriptors of all
 // processes for all waits together.
 //
-// asleep are the processes of which every thread is in the waits.
-func (r *Reader) resolve(waits []blockedWait, asleep map[int]bool, deadline time.Time) []evidence.Blocked {
+// asleep are the processes of which every thread is in the waits. all: name the
+// wakers also where it is plain that nobody is stuck.
+func (r *Reader) resolve(waits []blockedWait, asleep map[int]bool, all bool, deadline time.Time) []evidence.Blocked {
 	scan := newDescriptorScan(r, deadline)
 	var children, sockets, locks []*blockedWait
 	for i := range waits {
@@ -54,13 +55,17 @@ func (r *Reader) resolve(waits []blockedWait, asleep map[int]bool, deadline time
 	if len(locks) > 0 {
 		r.fileLocks(locks, scan)
 	}
-	if scan.wanted() {
+	looked := scan.wanted() && (all || !scan.looksOnlyAmongSleepers(waits, asleep))
+	if looked {
 		scan.run()
 	}
 	names := map[int]string{}
 	out := make([]evidence.Blocked, len(waits))
 	for i := range waits {
 		w := &waits[i]
+		if !looked {
+			break
+		}
 		switch w.b.Kind {
 		case evidence.BlockPipeRead, evidence.BlockPipeWrite:
 			scan.pipeWakers(w)

@@ -83,7 +83,7 @@ func TestDescriptorScan(t *testing.T) {
 			defer r.Close()
 			skeleton, _ := blockedOf(call{Args: [6]uint64{3}, Number: unix.SYS_READ})
 			s := sleepers{tids: []int{100}, waiting: []sleeper{{tid: 100, call: call{Args: [6]uint64{3}, Number: unix.SYS_READ}, look: evidence.ThreadLook{State: "S"}, blocked: &skeleton}}}
-			got := r.blockers(context.Background(), []evidence.Process{{PID: 100}}, []answer[sleepers]{{Value: s, Done: true}}).of(0, 0)
+			got := r.blockers(context.Background(), []evidence.Process{{PID: 100}}, []answer[sleepers]{{Value: s, Done: true}}, true).of(0, 0)
 			c.want.FD = 3
 			if c.want.Kind == "" {
 				c.want.Kind, c.want.Object = evidence.BlockPipeRead, "pipe:[7]"

@@ -14,8 +14,10 @@ import (
 type LookOptions struct {
 	// Threads: every thread too. Some 40 microseconds a thread.
 	Threads bool
-	// Stacks: Python's stacks and `with` blocks too, when lock words are read.
-	// Some 40 microseconds a thread.
+	// Stacks: when lock words are read, Python's stacks and `with` blocks too,
+	// and who holds the other ends of pipes also where nobody can be stuck at
+	// them. Some 40 microseconds a Python thread, and a look at the descriptors
+	// of all processes.
 	Stacks bool
 	// WeightExt as in TreeOptions.
 	WeightExt []string
@@ -100,6 +102,8 @@ type seenProcess struct {
 	sleepers sleepers
 	via      int
 	denied   []string
+	// maps are its mappings, if they were read for its lock words.
+	maps []mapping
 }
 
 // same finds who speaks for a process; false when it has ended or the PID is
@@ -161,7 +165,10 @@ func (r *Reader) fileFrames(p *evidence.Process, s seenProcess, o LookOptions) [
 	}
 	base := r.base(p.PID, s.via)
 	found := newWeightFiles(o.WeightExt)
-	maps, _ := readMaps(base + "/maps") // denied: said at discovery
+	maps := s.maps
+	if maps == nil {
+		maps, _ = readMaps(base + "/maps") // denied: said at discovery
+	}
 	for i := range maps {
 		found.mapped(&maps[i], nil)
 	}

@@ -29,6 +29,7 @@ func (r *Reader) readPython(m *memory, w *wordsOf, p *evidence.Process, s *sleep
 		limits.Frames = 0
 	}
 	read := python.Read(pythonMemory{m}, at, version, limits)
+	defer read.Done()
 	w.python = &read.Process
 	w.python.PID = p.PID
 	if w.python.Unread != "" {

@@ -58,9 +58,12 @@ func (r *Reader) waits(ctx context.Context, procs []evidence.Process, seen []ans
 	}
 	var blocked blockers
 	var scan sync.WaitGroup
-	scan.Go(func() { blocked = r.blockers(ctx, procs, a) })
+	scan.Go(func() { blocked = r.blockers(ctx, procs, a, stacks) })
 	words := each(ctx, len(procs), wordsLimit, func(i int) wordsOf { return r.words(&procs[i], a[i].Value, stacks) })
 	scan.Wait()
+	for i := range words {
+		seen[i].Value.maps = words[i].Value.maps
+	}
 	b := each(ctx, len(procs), sleepersLimit, func(i int) lookB { return r.lookAgain(&procs[i], a[i].Value) })
 
 	// Nothing below reads a word: who is meant by them does not change.

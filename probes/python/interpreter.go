@@ -117,6 +117,10 @@ func (p *Interpreters) unread(why string) {
 	}
 }
 
+// Done gives back the memory that the reading took. Call it when no more locks
+// are asked for.
+func (p *Interpreters) Done() { p.mem.release() }
+
 // readInterpreters walks the list of interpreters, the newest first, and that
 // of the threads of each.
 func (p *Interpreters) readInterpreters() {

@@ -3,6 +3,7 @@ package python
 import (
 	"encoding/binary"
 	"errors"
+	"sync"
 	"time"
 )
 
@@ -39,6 +40,9 @@ type memory struct {
 	left  uint64 // bytes
 	until time.Time
 	pages map[uint64][]byte // nil: cannot be read whole
+	// slab is room for more pages, taken are all slabs.
+	slab  []byte
+	taken []*[slabBytes]byte
 }
 
 const pageBytes = 4096
@@ -67,12 +71,32 @@ func (m *memory) page(n uint64) []byte {
 	if page, ok := m.pages[n]; ok {
 		return page
 	}
-	page := make([]byte, pageBytes)
-	if m.readNow(n*pageBytes, page) != nil {
-		page = nil
+	if len(m.slab) < pageBytes {
+		m.slab = slabs.Get().(*[slabBytes]byte)[:]
+		m.taken = append(m.taken, (*[slabBytes]byte)(m.slab))
 	}
+	page := m.slab[:pageBytes:pageBytes]
+	if m.readNow(n*pageBytes, page) != nil {
+		m.pages[n] = nil
+		return nil
+	}
+	m.slab = m.slab[pageBytes:]
 	m.pages[n] = page
 	return page
+}
+
+// slabs are memory for pages, used again by the next reading: clearing it would
+// cost as much as the reading.
+var slabs = sync.Pool{New: func() any { return new([slabBytes]byte) }}
+
+const slabBytes = 64 * pageBytes
+
+// release gives the pages back. Nothing that was read may point into them.
+func (m *memory) release() {
+	for _, s := range m.taken {
+		slabs.Put(s)
+	}
+	m.taken, m.slab, m.pages = nil, nil, map[uint64][]byte{}
 }
 
 // readNow reads past the pages.
