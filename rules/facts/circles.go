@@ -48,14 +48,21 @@ func (g *WaitGraph) Behind(circle []int) []int {
 // through the lowest TID.
 func (g *WaitGraph) circlesIn(set map[int]bool, grade Proof) [][]int {
 	nodes := make([]int, 0, len(set))
+	owners := make(map[int]int, len(set)) // who each waits for, where that is one thread
 	byPID := map[int][]int{}
 	for tid := range set {
 		if n, _ := g.at(g.Waiters[tid], grade); n.ForTID != 0 || len(n.Procs) > 0 {
 			nodes = append(nodes, tid)
 			byPID[n.PID] = append(byPID[n.PID], tid)
+			if n.ForTID != 0 && n.Lost == "" {
+				owners[tid] = n.ForTID
+			}
 		}
 	}
 	sort.Ints(nodes)
+	if len(owners) == len(nodes) {
+		return circlesOfOwners(nodes, owners)
+	}
 	for _, tids := range byPID {
 		sort.Ints(tids)
 	}
@@ -110,6 +117,35 @@ func (g *WaitGraph) circlesIn(set map[int]bool, grade Proof) [][]int {
 		if c != nil {
 			circles = append(circles, lowestFirst(c))
 		}
+	}
+	slices.SortFunc(circles, func(a, b []int) int { return a[0] - b[0] })
+	return circles
+}
+
+// circlesOfOwners is for waits that each name one thread, as locks do: following
+// them once finds every circle.
+func circlesOfOwners(nodes []int, owners map[int]int) [][]int {
+	round := make(map[int]int32, len(nodes)) // in which round a thread was met
+	var circles [][]int
+	for i, start := range nodes {
+		this := int32(i + 1)
+		at := start
+		for round[at] == 0 {
+			to, waits := owners[at]
+			if !waits {
+				break
+			}
+			round[at] = this
+			at = to
+		}
+		if round[at] != this {
+			continue // leads out, or into what an earlier round has met
+		}
+		circle := []int{at}
+		for next := owners[at]; next != at; next = owners[next] {
+			circle = append(circle, next)
+		}
+		circles = append(circles, lowestFirst(circle))
 	}
 	slices.SortFunc(circles, func(a, b []int) int { return a[0] - b[0] })
 	return circles
@@ -183,7 +219,7 @@ func components(nodes []int, next func(int) []int) []map[int]bool {
 		node, edge int
 		to         []int
 	}
-	number, low, onStack := map[int]int{}, map[int]int{}, map[int]bool{}
+	number, low, onStack := make(map[int]int, len(nodes)), make(map[int]int, len(nodes)), make(map[int]bool, len(nodes))
 	var stack []int
 	var parts []map[int]bool
 	for _, root := range nodes {

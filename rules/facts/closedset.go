@@ -60,9 +60,9 @@ func (g *WaitGraph) at(n Waiter, grade Proof) (Waiter, bool) {
 // closedAt is the fixed point at one grade.
 func (g *WaitGraph) closedAt(grade Proof, look *evidence.WaitLook) map[int]bool {
 	set := make(map[int]bool, len(g.Waiters))
-	byThread := map[int][]int{}  // who waits for this thread
-	byProcess := map[int][]int{} // who waits for any thread of this process
-	members := map[int]int{}     // threads in the set, by process
+	byThread := make(map[int][]int, len(g.Waiters)) // who waits for this thread
+	byProcess := map[int][]int{}                    // who waits for any thread of this process
+	members := map[int]int{}                        // threads in the set, by process
 	for tid, w := range g.Waiters {
 		n, ok := g.at(w, grade)
 		if !ok {

@@ -3,6 +3,7 @@ package facts
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -100,13 +101,21 @@ func TestUnclocked(t *testing.T) {
 	}
 }
 
-func BenchmarkWaitGraph100000(b *testing.B) {
-	var waits []evidence.Wait
-	for i := range 100000 {
-		waits = append(waits, circle(10+i, 10+(i+1)%100000, 5))
-	}
-	s := looks(waits, waits)
-	for b.Loop() {
-		waitGraphOf(s)
+// One circle of so many threads: the time for each must not grow with them.
+func BenchmarkWaitGraph(b *testing.B) {
+	for _, n := range []int{131, 5000, 100000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			var waits []evidence.Wait
+			for i := range n {
+				waits = append(waits, circle(10+i, 10+(i+1)%n, 5))
+			}
+			s := looks(waits, waits)
+			for b.Loop() {
+				if g := waitGraphOf(s); len(g.Dead[Sure].Circles) != 1 {
+					b.Fatal("no circle")
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*n), "us/thread")
+		})
 	}
 }
