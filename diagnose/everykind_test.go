@@ -84,6 +84,23 @@ func TestEveryKindOfWait(t *testing.T) {
 	}
 }
 
+// A server in which nobody is left to wake anybody, and its twin, in which one
+// thread waits for connections.
+func TestLostWakeup(t *testing.T) {
+	for _, passive := range []bool{true, false} {
+		o := quick(begin(t, []string{"lost_wakeup"}).PID)
+		o.Passive, o.CheckTimeout = passive, 4*time.Second
+		j := diagnosed(t, o)
+		expect(t, j, rule.Deadlocked, rule.LostWakeup)
+		if j.Strength != rule.Strong || len(j.Carried.Culprits) != 1 {
+			t.Errorf("passive %v: %s, %+v", passive, j.Strength, j.Carried.Culprits)
+		}
+	}
+	o := quick(begin(t, []string{"idle_http"}).PID)
+	o.Passive = true
+	expect(t, diagnosed(t, o), rule.Unknown, rule.NotAsked)
+}
+
 // Two circles at once are two findings.
 func TestTwoCircles(t *testing.T) {
 	j := diagnosed(t, quick(begin(t, []string{"cycle", "2", "3"}).PID))

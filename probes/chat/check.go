@@ -104,7 +104,7 @@ func (k *checker) run(ctx context.Context) {
 		// The question was never put: say what took the time.
 		says := "GET /v1/models got no answer in time"
 		if f != nil {
-			says = "GET /health: " + f.says
+			says = f.says
 		}
 		k.check.Verdict, k.check.Says = evidence.CheckError, says
 		return

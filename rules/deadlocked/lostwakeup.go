@@ -40,7 +40,10 @@ const lostAfterMS = 3000
 
 func evalLostWakeup(c *rule.Case) []rule.Finding {
 	g := &c.WaitGraph
-	if g.Looks < 2 || g.Unclocked || g.Unread > 0 || c.Moves.WindowMS < lostAfterMS || facts.Furthest(&c.Moves) != nil {
+	if g.Looks < 2 || g.Unclocked || g.Unread > 0 || len(c.Frames) == 0 || c.Frames[len(c.Frames)-1].SinceMS < lostAfterMS {
+		return nil
+	}
+	if facts.Furthest(&c.Moves) != nil || facts.Furthest(&c.MovesAsked) != nil {
 		return nil
 	}
 	for _, d := range g.Dead {
