@@ -136,7 +136,7 @@ func sample(t *testing.T, pid, n int) (taken, alarms, waits int) {
 		}
 		g := &facts.Of(s).WaitGraph
 		waits += len(g.Waiters)
-		dead := len(g.ClosedPIDs)
+		dead := len(g.ClosedAt[facts.Sure])
 		for _, d := range g.Dead {
 			dead += len(d.Circles) + len(d.Orphans)
 		}
@@ -147,7 +147,7 @@ func sample(t *testing.T, pid, n int) (taken, alarms, waits int) {
 		if alarms == 1 {
 			path := filepath.Join(os.TempDir(), fmt.Sprintf("whyhang-false-alarm-%d.json.gz", pid))
 			err := Save(path, s)
-			t.Errorf("a healthy program is called dead: %+v, closed %v (snapshot %s, %v)", g.Dead, g.ClosedPIDs, path, err)
+			t.Errorf("a healthy program is called dead: %+v, closed %v (snapshot %s, %v)", g.Dead, g.ClosedAt[facts.Sure], path, err)
 		}
 	}
 	return taken, alarms, waits

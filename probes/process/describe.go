@@ -26,7 +26,7 @@ func (r *Reader) describe(pid int) (p evidence.Process, via int, ok bool) {
 	p = evidence.Process{
 		PID: pid, PPID: leader.PPID, StartTicks: leader.Start, Started: r.started(leader.Start),
 		Name: leader.Comm, State: string(speaker.State), UID: -1, LeaderExited: lives && via != pid,
-		Kernel: leader.Flags&flagKernelThread != 0,
+		Kernel: leader.isKernelThread(),
 	}
 	if st, err := readStatus(r.base(pid, via), buf); err == nil {
 		p.UID, p.NSPID, p.TracerPID = st.UID, st.NSPID, st.TracerPID

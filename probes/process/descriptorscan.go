@@ -182,10 +182,11 @@ func (s *descriptorScan) process(pid int) {
 	// A kernel thread has none; the first thread of a process that has ended
 	// shows none, while others may live.
 	b, readErr := readAt(unix.AT_FDCWD, s.r.path(pid, "stat"), s.buf)
-	if readErr != nil || isKernelThread(b) {
+	st, parseErr := parseStat(b)
+	if readErr != nil || parseErr == nil && st.isKernelThread() {
 		return
 	}
-	if st, parseErr := parseStat(b); parseErr == nil && (st.State == 'Z' || st.State == 'X') {
+	if parseErr == nil && (st.State == 'Z' || st.State == 'X') {
 		via, _, lives := s.r.alive(pid, st)
 		if !lives {
 			return

@@ -28,8 +28,10 @@ type stat struct {
 	ExitCode int // 52
 }
 
-// flagKernelThread is PF_KTHREAD.
-const flagKernelThread = 0x00200000
+// kernelThread is PF_KTHREAD of the flags (include/linux/sched.h).
+const kernelThread = 0x00200000
+
+func (s *stat) isKernelThread() bool { return s.Flags&kernelThread != 0 }
 
 // maxComm is more than TASK_COMM_LEN (16), as kernel threads show up to 64.
 const maxComm = 64

@@ -1,11 +1,6 @@
 package process
 
-import (
-	"bytes"
-	"fmt"
-
-	"golang.org/x/sys/unix"
-)
+import "fmt"
 
 // doubts says why other processes may hold what was looked for.
 func (s *descriptorScan) doubts(w *blockedWait) {
@@ -32,23 +27,10 @@ func (s *descriptorScan) doubts(w *blockedWait) {
 	}
 }
 
-// kernelThread is PF_KTHREAD of field 9 of /proc/PID/stat (include/linux/
-// sched.h).
-const kernelThread = 0x00200000
-
-func isKernelThread(stat []byte) bool {
-	words := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(words) < 7 {
-		return false
-	}
-	flags, ok := number(words[6]) // the first of the words is field 3
-	return ok && flags&kernelThread != 0
-}
-
 // seesAll says whether this /proc shows every process of the machine: that of
 // the first PID namespace does, in which process 2 is the kernel's kthreadd.
 // With hidepid it is not seen, as others are not.
 func (r *Reader) seesAll() bool {
-	b, err := readAt(unix.AT_FDCWD, r.path(2, "stat"), make([]byte, statusFileSize))
-	return err == nil && isKernelThread(b)
+	s, err := readStat(r.base(2, 0), make([]byte, statusFileSize))
+	return err == nil && s.isKernelThread()
 }

@@ -95,7 +95,7 @@ func circleSays(c *rule.Case, circle []int, s rule.Strength) string {
 		end = ". Neither can ever run again."
 	}
 	says := strings.Join(parts, "; ") + end
-	return strings.ToUpper(says[:1]) + says[1:]
+	return rule.Capital(says)
 }
 
 func againstCircle(c *rule.Case) *rule.Because {

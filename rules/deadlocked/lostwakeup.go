@@ -51,7 +51,7 @@ func evalLostWakeup(c *rule.Case) []rule.Finding {
 			return nil
 		}
 	}
-	for _, pid := range g.ClosedPIDs {
+	for _, pid := range g.ClosedAt[facts.Sure] {
 		meant := meantToServe(c, pid)
 		if meant == "" || bySignals(c, pid) < rule.Strong {
 			continue // a handler may be what it waits for
@@ -107,7 +107,7 @@ func living(c *rule.Case) int {
 func meantToServe(c *rule.Case, pid int) string {
 	// A listener that other processes of the tree have as well is theirs to
 	// serve: the parent of a pre-fork server sleeps.
-	if c.Sockets != nil && len(c.WaitGraph.ClosedPIDs) >= living(c) {
+	if c.Sockets != nil && len(c.WaitGraph.ClosedAt[facts.Sure]) >= living(c) {
 		for i := range c.Sockets.Listeners {
 			if c.Sockets.Listeners[i].PID == pid {
 				return "listens on " + c.Sockets.Listeners[i].Address

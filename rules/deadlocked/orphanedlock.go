@@ -63,7 +63,7 @@ func evalOrphanedLock(c *rule.Case) []rule.Finding {
 			if f.Strength < rule.Proved {
 				end = "It does not move again by itself."
 			}
-			f.Says = fmt.Sprintf("T%s %s. %s", name[1:], waitsFor(c, n), end)
+			f.Says = fmt.Sprintf("%s %s. %s", rule.Capital(name), waitsFor(c, n), end)
 			if n.Lost == facts.LostForked {
 				f.Cause = rule.ForkLock
 				f.Next = append(f.Next, rule.Step{Do: "Start workers with spawn or forkserver instead of fork, or fork before other threads start", Risk: rule.RiskNone})

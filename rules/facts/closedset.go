@@ -23,7 +23,6 @@ func (g *WaitGraph) close(look *evidence.WaitLook) {
 		g.ClosedAt[grade] = wholeProcesses(set, look)
 		if grade == Sure {
 			g.Closed = set
-			g.ClosedPIDs = g.ClosedAt[Sure]
 		}
 		circles := g.circlesIn(set, grade)
 		for _, c := range circles {

@@ -129,8 +129,8 @@ func TestClosedSets(t *testing.T) {
 		if !slices.EqualFunc(g.Dead[Sure].Orphans, tc.orphans, slices.Equal) {
 			t.Errorf("%s: orphans %v, want %v", tc.name, g.Dead[Sure].Orphans, tc.orphans)
 		}
-		if !slices.Equal(g.ClosedPIDs, tc.closed) {
-			t.Errorf("%s: closed processes %v, want %v", tc.name, g.ClosedPIDs, tc.closed)
+		if !slices.Equal(g.ClosedAt[Sure], tc.closed) {
+			t.Errorf("%s: closed processes %v, want %v", tc.name, g.ClosedAt[Sure], tc.closed)
 		}
 	}
 }

@@ -52,13 +52,11 @@ func doorOf(s *evidence.Snapshot, f *Facts) Door {
 	var mine []int
 	for i := range s.Sockets.Listeners {
 		l := &s.Sockets.Listeners[i]
-		switch l.Owner {
-		case evidence.OwnerDescriptor, evidence.OwnerUser:
+		switch {
+		case ofTree(l):
 			mine = append(mine, i)
-		case evidence.OwnerOther:
-			if port != 0 && l.Port == port {
-				d.OtherOwner = i
-			}
+		case l.Owner == evidence.OwnerOther && port != 0 && l.Port == port:
+			d.OtherOwner = i
 		}
 	}
 	d.Listens = len(mine) > 0
@@ -70,6 +68,11 @@ func doorOf(s *evidence.Snapshot, f *Facts) Door {
 		d.URL = URLOf(&s.Sockets.Listeners[d.Listener])
 	}
 	return d
+}
+
+// ofTree: the listener is one of the server's own, as far as is known.
+func ofTree(l *evidence.Listener) bool {
+	return l.Owner == evidence.OwnerDescriptor || l.Owner == evidence.OwnerUser
 }
 
 // wantedPort is the port the server was told to use, or says it uses; told is
@@ -188,7 +191,7 @@ func (d *Door) Place(s *evidence.Snapshot, named string) Place {
 	local := u.Hostname() == "localhost" || err == nil && (addr.IsLoopback() || addr.IsUnspecified())
 	for i := range s.Sockets.Listeners {
 		l := &s.Sockets.Listeners[i]
-		if l.Owner != evidence.OwnerDescriptor && l.Owner != evidence.OwnerUser || strconv.Itoa(l.Port) != port {
+		if !ofTree(l) || strconv.Itoa(l.Port) != port {
 			continue
 		}
 		own, _ := netip.ParseAddrPort(l.Address)
@@ -210,7 +213,7 @@ func (d *Door) OwnAddresses(s *evidence.Snapshot) []string {
 	}
 	for i := range s.Sockets.Listeners {
 		l := &s.Sockets.Listeners[i]
-		if (l.Owner == evidence.OwnerDescriptor || l.Owner == evidence.OwnerUser) && l.Network != "unix" {
+		if ofTree(l) && l.Network != "unix" {
 			list = append(list, l.Address)
 		}
 	}

@@ -71,10 +71,10 @@ type WaitGraph struct {
 	Dead [Lookalike + 1]Dead
 	// Closed are the threads that nothing in the tree can wake, at the surest
 	// grade: those of Dead, those that wait for them, and sets that close
-	// without any owner. ClosedPIDs are processes of which every thread is one.
-	Closed     map[int]bool
-	ClosedPIDs []int
-	// ClosedAt are the same at each grade that any wait has.
+	// without any owner.
+	Closed map[int]bool
+	// ClosedAt are the processes of which every thread is closed, at each grade
+	// that any wait has.
 	ClosedAt [Lookalike + 1][]int
 	// GILs are the interpreters whose lock did not change hands between the
 	// looks.

@@ -3,10 +3,14 @@ package rule
 import (
 	"fmt"
 	"path"
+	"strings"
 
 	"github.com/whyhang/whyhang/probes/evidence"
 	"github.com/whyhang/whyhang/rules/facts"
 )
+
+// Capital begins a sentence.
+func Capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // Thread names a thread for a sentence: `thread 4243 "worker"`.
 func (c *Case) Thread(pid, tid int) string {

@@ -48,7 +48,7 @@ func evalGILHeld(c *rule.Case) []rule.Finding {
 		does, still := holderDoes(c, h)
 		f := rule.Finding{Cause: rule.GILHeld, Strength: rule.Likely, Victims: len(h.Waiting),
 			Says: fmt.Sprintf("%s of %s holds the GIL for more than %.0f s, %s; %d other threads wait to run Python.",
-				capital(c.Thread(h.PID, h.HolderTID)), c.Process(h.PID), h.HeldMS/1000, does, len(h.Waiting)),
+				rule.Capital(c.Thread(h.PID, h.HolderTID)), c.Process(h.PID), h.HeldMS/1000, does, len(h.Waiting)),
 			Culprits: []rule.Culprit{{PID: h.PID, TID: h.HolderTID, Name: c.ThreadName(h.PID, h.HolderTID), Where: "holds the GIL, " + does}},
 			Cites: []rule.Cite{
 				c.Cite("the thread that holds the GIL", "waits", h.Look, "python", h.Process, "gil", "holder_tid"),
@@ -87,5 +87,3 @@ func holderDoes(c *rule.Case, h facts.GILHeld) (does string, still bool) {
 	}
 	return does, still
 }
-
-func capital(s string) string { return string(s[0]-'a'+'A') + s[1:] }

@@ -19,16 +19,9 @@ static int children_count;
 /* The state letter of a process, '-' if it is not there. */
 static inline char state_of(pid_t pid)
 {
-	char path[64], text[512];
+	char path[64];
 	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return '-';
-	ssize_t n = read(fd, text, sizeof text - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = 0;
-	char *end = strrchr(text, ')');
-	return end != NULL && end[1] == ' ' ? end[2] : '-';
+	return state_in(path);
 }
 
 /* Waits until all children have slept for a while, or have ended, then stays.

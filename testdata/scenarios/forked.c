@@ -50,12 +50,7 @@ static int asleep(pid_t pid)
 {
 	char path[64], text[512];
 	snprintf(path, sizeof path, "/proc/%d/syscall", (int)pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	ssize_t n = read(fd, text, sizeof text - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = 0;
+	read_proc(path, text, sizeof text);
 	return atoi(text) == SYS_futex;
 }
 

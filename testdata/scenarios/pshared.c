@@ -16,19 +16,11 @@ struct shared {
 	pthread_barrier_t all_hold_one;
 };
 
-/* Any thread of any process, seen from outside: its state letter. */
 static int asleep(pid_t pid)
 {
-	char path[64], text[512];
+	char path[64];
 	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	ssize_t n = read(fd, text, sizeof text - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = 0;
-	char *end = strrchr(text, ')');
-	return end != NULL && end[1] == ' ' && end[2] == 'S';
+	return state_in(path) == 'S';
 }
 
 static pid_t lock_both(struct shared *s, pthread_mutex_t *first, pthread_mutex_t *second)

@@ -34,23 +34,35 @@ static inline void sleep_ms(long ms)
 	nanosleep(&t, NULL);
 }
 
+/* Reads the first bytes of a file of /proc; "" if it is not there. */
+static inline void read_proc(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, size - 1);
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = 0;
+}
+
+/* The state letter in a stat file, '-' if it is not there. */
+static inline char state_in(const char *path)
+{
+	char text[512];
+	read_proc(path, text, sizeof text);
+	char *end = strrchr(text, ')');
+	return end != NULL && end[1] == ' ' ? end[2] : '-';
+}
+
 /* Waits until a thread of this process sleeps in the kernel. The thread says
  * itself when it is about to go there; this sees it arrive. */
 static inline void wait_asleep(volatile pid_t *tid)
 {
 	for (int try = 0; try < 10000; try++, sleep_ms(1)) {
-		char path[64], text[512];
+		char path[64];
 		if (*tid == 0)
 			continue;
 		snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)*tid);
-		int fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd < 0)
-			continue;
-		ssize_t n = read(fd, text, sizeof text - 1);
-		close(fd);
-		text[n > 0 ? n : 0] = 0;
-		char *end = strrchr(text, ')');
-		if (end != NULL && end[1] == ' ' && end[2] == 'S')
+		if (state_in(path) == 'S')
 			return;
 	}
 	fprintf(stderr, "thread %d did not fall asleep\n", (int)*tid);

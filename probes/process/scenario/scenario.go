@@ -45,21 +45,32 @@ var builds sync.Map // path of an executable to func() error
 // gives the executable's path. Without a C compiler the test is skipped.
 func Build(tb TB, name string, flags ...string) string {
 	tb.Helper()
-	cc, err := exec.LookPath("cc")
+	return build(tb, "cc", name, "", flags)
+}
+
+// BuildMusl does the same against musl. Without musl-gcc the test is skipped.
+func BuildMusl(tb TB, name string, flags ...string) string {
+	tb.Helper()
+	return build(tb, "musl-gcc", name, "-musl", flags)
+}
+
+func build(tb TB, compiler, name, suffix string, flags []string) string {
+	tb.Helper()
+	cc, err := exec.LookPath(compiler)
 	if err != nil {
-		tb.Skip("no C compiler (cc) to build scenarios with")
+		tb.Skip("no C compiler (" + compiler + ") to build scenarios with")
 	}
 	dir, err := Dir()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	out := filepath.Join(dir, name+strings.Join(flags, ""))
+	out := filepath.Join(dir, name+suffix+strings.Join(flags, ""))
 	_, self, _, _ := runtime.Caller(0)
 	source := filepath.Join(filepath.Dir(self), "../../../testdata/scenarios", name+".c")
 	once, _ := builds.LoadOrStore(out, sync.OnceValue(func() error {
 		args := append([]string{"-O1", "-pthread", "-o", out, source}, flags...)
 		if b, err := exec.Command(cc, args...).CombinedOutput(); err != nil {
-			return fmt.Errorf("cc %s: %w\n%s", strings.Join(args, " "), err, b)
+			return fmt.Errorf("%s %s: %w\n%s", compiler, strings.Join(args, " "), err, b)
 		}
 		return os.Chmod(out, 0o755)
 	}))
