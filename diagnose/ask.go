@@ -159,7 +159,13 @@ func (r *run) client(j *rules.Judgement) (*chat.Client, error) {
 func (r *run) movesWhileAsked(ctx context.Context) bool {
 	r.frame(ctx, frameOptions{during: "check"})
 	n := len(r.s.Frames)
-	m := facts.Between(r.s, n-2, n-1)
+	return movesBetween(r.s, n-2, n-1)
+}
+
+// movesBetween tells whether anything was done between two looks. What is not
+// known counts as movement: nobody is to be called still for it.
+func movesBetween(s *evidence.Snapshot, from, to int) bool {
+	m := facts.Between(s, from, to)
 	return !m.Looked || facts.Furthest(&m) != nil || facts.Works(&m)
 }
 

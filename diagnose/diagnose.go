@@ -16,11 +16,13 @@ type run struct {
 	Options
 	reader *process.Reader
 	start  time.Time
-	s      *evidence.Snapshot
-	tree   process.TreeOptions
-	gpu    gpuWatch
-	log    logWatch
-	own    *socket.OwnPorts
+	// firstLook is when the first frame was begun: frames count from it.
+	firstLook time.Time
+	s         *evidence.Snapshot
+	tree      process.TreeOptions
+	gpu       gpuWatch
+	log       logWatch
+	own       *socket.OwnPorts
 	// knocked is when the server was last asked for its models, listed that it
 	// gave them.
 	knocked time.Time
@@ -35,9 +37,8 @@ func Run(ctx context.Context, o Options) (*rules.Judgement, error) {
 		return nil, err
 	}
 	defer reader.Close()
-	r := &run{Options: o, reader: reader, start: time.Now(), own: &socket.OwnPorts{}}
+	r := newRun(o, reader)
 	defer r.close()
-	r.s = &evidence.Snapshot{Schema: evidence.SnapshotSchema, Tool: o.Tool, Asked: o.asked(), Host: reader.Host()}
 
 	if !r.find(ctx) {
 		return r.judge(), nil
@@ -56,6 +57,11 @@ func Run(ctx context.Context, o Options) (*rules.Judgement, error) {
 	r.collect(ctx)
 	r.s.Interrupted = ctx.Err() != nil
 	return r.judge(), nil
+}
+
+func newRun(o Options, reader *process.Reader) *run {
+	return &run{Options: o, reader: reader, start: time.Now(), own: &socket.OwnPorts{},
+		s: &evidence.Snapshot{Schema: evidence.SnapshotSchema, Tool: o.Tool, Asked: o.asked(), Host: reader.Host()}}
 }
 
 // judge closes the snapshot and judges it.

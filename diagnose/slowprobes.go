@@ -33,13 +33,15 @@ type gpuWatch struct {
 
 // logWatch reads the log in the background and follows it.
 type logWatch struct {
-	named  string
-	reader *serverlog.Reader
-	done   chan struct{}
-	logs   []evidence.Log
-	unread []evidence.Unread
-	run    evidence.ProbeRun
-	taken  bool
+	named      string
+	poll       time.Duration
+	reader     *serverlog.Reader
+	done       chan struct{}
+	candidates []serverlog.Candidate
+	logs       []evidence.Log
+	unread     []evidence.Unread
+	run        evidence.ProbeRun
+	taken      bool
 }
 
 // startSlowProbes starts what may take seconds: the driver and the log.
@@ -98,18 +100,18 @@ func (g *gpuWatch) close() {
 
 func (l *logWatch) start(ctx context.Context, r *run) {
 	l.done, l.named = make(chan struct{}), r.Log
-	candidates := []serverlog.Candidate{serverlog.Named(r.Log)}
+	l.candidates = []serverlog.Candidate{serverlog.Named(r.Log)}
 	if r.Log == "" {
-		candidates, l.unread = serverlog.Find(procDir(r.Proc), r.s.Processes)
+		l.candidates, l.unread = serverlog.Find(procDir(r.Proc), r.s.Processes)
 	}
 	go func() {
 		defer close(l.done)
 		l.run = evidence.ProbeRun{Name: evidence.ProbeLog, Status: evidence.Failed}
-		if len(candidates) == 0 {
+		if len(l.candidates) == 0 {
 			l.run = serverlog.NotFound(l.unread)
 			return
 		}
-		reader, err := serverlog.Start(append(engines.Signatures(), r.Signatures...), engines.Formats())
+		reader, err := serverlog.Start(append(engines.Signatures(), r.Signatures...), engines.Formats(), l.poll)
 		if err != nil {
 			l.run.Detail = err.Error()
 			return
@@ -117,7 +119,7 @@ func (l *logWatch) start(ctx context.Context, r *run) {
 		l.reader = reader
 		ctx, cancel := context.WithTimeout(ctx, scanLimit)
 		defer cancel()
-		l.logs, l.run = reader.Scan(ctx, candidates)
+		l.logs, l.run = reader.Scan(ctx, l.candidates)
 	}()
 }
 
@@ -138,10 +140,7 @@ func (l *logWatch) look(ctx context.Context, r *run) []evidence.LogFrame {
 	}
 	if !l.taken {
 		l.taken = true
-		r.s.Logs = l.logs
-		if len(r.s.Logs) > 0 {
-			r.s.Logs[0].Unread = append(r.s.Logs[0].Unread, l.unread...)
-		}
+		l.give(r)
 		r.note(l.run)
 	}
 	if l.reader == nil || len(l.logs) == 0 {
@@ -149,7 +148,35 @@ func (l *logWatch) look(ctx context.Context, r *run) []evidence.LogFrame {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	return l.reader.Frame(ctx)
+	frames := l.reader.Frame(ctx)
+	if l.grown(frames) {
+		// Only what is new is read; the ready line may be in it.
+		if logs, _ := l.reader.Scan(ctx, l.candidates); len(logs) == len(l.logs) {
+			l.logs = logs
+			l.give(r)
+		}
+	}
+	return frames
+}
+
+// give makes the logs part of the evidence.
+func (l *logWatch) give(r *run) {
+	r.s.Logs = l.logs
+	if len(r.s.Logs) > 0 {
+		r.s.Logs[0].Unread = append(r.s.Logs[0].Unread, l.unread...)
+	}
+}
+
+// grown tells whether a log holds more than what was read of it.
+func (l *logWatch) grown(frames []evidence.LogFrame) bool {
+	for _, f := range frames {
+		for i := range l.logs {
+			if l.logs[i].Path == f.Path && l.logs[i].SizeBytes != f.SizeBytes {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // asked is the error of a log that the operator named and that cannot be read:

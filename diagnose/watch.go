@@ -40,7 +40,7 @@ func (r *run) look(ctx context.Context) {
 // watch looks until it is known what happens, at most for the window.
 func (r *run) watch(ctx context.Context) *rules.Judgement {
 	begin := time.Now()
-	r.pause(ctx, proofGap)
+	pause(ctx, proofGap)
 	r.frame(ctx, frameOptions{locks: true})
 	for {
 		j := r.sofar()
@@ -60,7 +60,7 @@ func (r *run) watch(ctx context.Context) *rules.Judgement {
 		if since > earlyFor {
 			step = lateStep
 		}
-		r.pause(ctx, min(step, max(r.Window-since, 10*time.Millisecond)))
+		pause(ctx, min(step, max(r.Window-since, 10*time.Millisecond)))
 		r.frame(ctx, frameOptions{threads: r.threadsNow(since)})
 	}
 }
@@ -112,7 +112,7 @@ func (r *run) threadsNow(since time.Duration) bool {
 // twice takes two looks at the locks, far enough apart for a proof.
 func (r *run) twice(ctx context.Context, during string) {
 	r.frame(ctx, frameOptions{locks: true, during: during})
-	r.pause(ctx, proofGap)
+	pause(ctx, proofGap)
 	r.frame(ctx, frameOptions{locks: true, during: during})
 }
 
@@ -127,8 +127,10 @@ type frameOptions struct {
 func (r *run) frame(ctx context.Context, o frameOptions) {
 	begin := time.Now()
 	f := evidence.Frame{At: begin, During: o.during}
-	if len(r.s.Frames) > 0 {
-		f.SinceMS = probes.Milliseconds(begin.Sub(r.s.Frames[0].At))
+	if r.firstLook.IsZero() {
+		r.firstLook = begin
+	} else {
+		f.SinceMS = probes.Milliseconds(begin.Sub(r.firstLook))
 		r.s.Processes = r.reader.Refresh(ctx, r.s.Processes, r.tree)
 	}
 	if o.locks {
@@ -183,7 +185,7 @@ func (r *run) keepWaits(look evidence.WaitLook) {
 	}
 }
 
-func (r *run) pause(ctx context.Context, d time.Duration) {
+func pause(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"strconv"
@@ -43,8 +44,17 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			wd, err := os.Getwd()
 			e.Setenv("SNAPSHOTS", wd+"/../../testdata/snapshots")
+			e.Setenv("SCENARIOS", wd+"/../../testdata/scenarios")
 			e.Setenv("NO_COLOR", "1")
-			return err
+			if err != nil {
+				return err
+			}
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				return err
+			}
+			e.Setenv("PORT", strconv.Itoa(l.Addr().(*net.TCPAddr).Port)) // free a moment ago
+			return l.Close()
 		},
 		Condition: func(cond string) (bool, error) {
 			if cond == "cgo" {

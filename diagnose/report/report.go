@@ -38,6 +38,7 @@ type Report struct {
 	Logs    []LogRead           `json:"logs,omitempty"`
 	Check   *Check              `json:"check,omitempty"`
 	Bench   *evidence.Bench     `json:"bench,omitempty"`
+	Waited  *Waited             `json:"waited,omitempty"`
 	Probes  []evidence.ProbeRun `json:"probes"`
 }
 

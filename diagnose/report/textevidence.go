@@ -12,6 +12,7 @@ import (
 // evidence is everything below the first screen.
 func (t *texter) evidence(r *Report) {
 	t.findings(r)
+	t.waited(r)
 	t.threads(r)
 	t.logs(r)
 	t.timeline(r)

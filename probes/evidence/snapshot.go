@@ -31,6 +31,7 @@ type Snapshot struct {
 	Sockets *Sockets   `json:"sockets,omitempty"`
 	Check   *Check     `json:"check,omitempty"`
 	Bench   *Bench     `json:"bench,omitempty"`
+	Waited  *Waited    `json:"waited,omitempty"`
 	Probes  []ProbeRun `json:"probes"`
 }
 

@@ -42,7 +42,9 @@ func (r *Reader) Tree(ctx context.Context, root int, o TreeOptions) ([]evidence.
 }
 
 // Refresh looks for descendants that were born since and appends them. Those
-// that are known stay as they are, also when they have ended.
+// that are known stay as they are, also when they have ended; but those whose
+// name has changed are described anew: they have executed another program, or
+// given themselves a title.
 func (r *Reader) Refresh(ctx context.Context, known []evidence.Process, o TreeOptions) []evidence.Process {
 	if len(known) == 0 {
 		return known
@@ -52,6 +54,7 @@ func (r *Reader) Refresh(ctx context.Context, known []evidence.Process, o TreeOp
 		have[p.PID] = p.StartTicks
 	}
 	stats := r.allStats()
+	known = r.renamed(ctx, known, stats, o)
 	var born []int
 	// A child's child is found through the child, which is new itself.
 	for {
@@ -77,6 +80,31 @@ func (r *Reader) Refresh(ctx context.Context, known []evidence.Process, o TreeOp
 	}
 	slices.SortFunc(born, func(a, b int) int { return byBirth(stats[a], stats[b]) })
 	return append(slices.Clip(known), r.describeAll(ctx, known[0].PID, born, o)...)
+}
+
+// renamed describes those anew whose name is another than it was.
+func (r *Reader) renamed(ctx context.Context, known []evidence.Process, stats map[int]stat, o TreeOptions) []evidence.Process {
+	at := map[int]int{}
+	var pids []int
+	for i, p := range known {
+		if s, ok := stats[p.PID]; ok && s.Start == p.StartTicks && s.Comm != p.Name && s.State != 'Z' {
+			at[p.PID] = i
+			pids = append(pids, p.PID)
+		}
+	}
+	if len(pids) == 0 {
+		return known
+	}
+	known = slices.Clone(known)
+	for _, p := range r.describeAll(ctx, known[0].PID, pids, o) {
+		i := at[p.PID]
+		if p.StartTicks != known[i].StartTicks {
+			continue
+		}
+		KeepFiles(&p, known[i].Files)
+		known[i] = p
+	}
+	return known
 }
 
 // allStats reads the stat of every process. One list of all parents is

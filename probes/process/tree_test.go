@@ -205,3 +205,51 @@ func TestHost(t *testing.T) {
 		t.Error("an empty directory is no /proc")
 	}
 }
+
+// A process that executes another program after it was first seen is known by
+// what it is now.
+func TestRefreshAfterExec(t *testing.T) {
+	cmd := exec.Command("sh", "-c", "read line; exec sleep 100")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	r, err := NewReader("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	ctx := context.Background()
+	known, _ := r.Tree(ctx, cmd.Process.Pid, TreeOptions{})
+	if len(known) != 1 || known[0].Name != "sh" {
+		t.Fatalf("%+v", known)
+	}
+	held := evidence.OpenFile{Path: "/models/1.safetensors", FD: 3, PosBytes: new(uint64)}
+	known[0].Files = []evidence.OpenFile{held}
+	if now := r.Refresh(ctx, known, TreeOptions{}); now[0].Name != "sh" {
+		t.Fatalf("before: %+v", now)
+	}
+	if _, err := in.Write([]byte("go\n")); err != nil {
+		t.Fatal(err)
+	}
+	var now []evidence.Process
+	for range 200 {
+		if now = r.Refresh(ctx, known, TreeOptions{}); now[0].Name != "sh" {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if len(now) != 1 || now[0].Name != "sleep" || len(now[0].Argv) != 2 || now[0].StartTicks != known[0].StartTicks {
+		t.Errorf("after: %+v", now)
+	}
+	if len(now[0].Files) != 1 || now[0].Files[0].Path != held.Path {
+		t.Errorf("files %+v", now[0].Files)
+	}
+	if known[0].Name != "sh" {
+		t.Error("the old description was written to")
+	}
+}

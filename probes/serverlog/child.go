@@ -26,6 +26,8 @@ type question struct {
 type setup struct {
 	Signatures []evidence.Signature  `json:"signatures"`
 	Formats    []evidence.LineFormat `json:"formats"`
+	// Poll is the time between two looks at a growing file, 0 for pollOften.
+	Poll time.Duration `json:"poll,omitempty"`
 }
 
 // scan asks to read the log opened under this number, for that long at most
@@ -98,6 +100,7 @@ func (c *child) answer(_ context.Context, raw json.RawMessage, stage func(string
 	switch {
 	case q.Setup != nil:
 		var err error
+		pollEvery(q.Setup.Poll)
 		c.c, err = newCatalogue(q.Setup.Signatures, q.Setup.Formats, time.Now(), time.Local)
 		return struct{}{}, err
 	case c.c == nil:

@@ -9,9 +9,18 @@ import (
 	"github.com/hpcloud/tail/watch"
 )
 
-// The library looks at the file this often. Its own 250 ms is longer than the
-// time between two looks of a run.
-func init() { watch.POLL_DURATION = 20 * time.Millisecond }
+// pollOften is how often the library looks at the file. Its own 250 ms is
+// longer than the time between two looks of a run.
+const pollOften = 20 * time.Millisecond
+
+func init() { pollEvery(pollOften) }
+
+func pollEvery(d time.Duration) {
+	if d <= 0 {
+		d = pollOften
+	}
+	watch.POLL_DURATION = d
+}
 
 // catchUp is how long a frame waits for the follower to come to the end of
 // what is in the file.

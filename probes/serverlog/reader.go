@@ -30,10 +30,12 @@ type Reader struct {
 	status evidence.ProbeRun // of the following, see FrameRun
 }
 
-// Start starts the child and hands it what to look for. An error names the
-// signature or format that is wrong, or says why there is no child.
-func Start(signatures []evidence.Signature, formats []evidence.LineFormat) (*Reader, error) {
-	r := &Reader{setup: setup{Formats: formats}}
+// Start starts the child and hands it what to look for. It looks at growing
+// files every poll, 0 for often enough for frames a quarter of a second apart;
+// whoever watches for an hour can save the machine most of that. An error names
+// the signature or format that is wrong, or says why there is no child.
+func Start(signatures []evidence.Signature, formats []evidence.LineFormat, poll time.Duration) (*Reader, error) {
+	r := &Reader{setup: setup{Formats: formats, Poll: poll}}
 	for _, s := range signatures {
 		s.Examples, s.Near = nil, nil
 		r.setup.Signatures = append(r.setup.Signatures, s)

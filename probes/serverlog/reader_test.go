@@ -18,7 +18,7 @@ import (
 // reader starts a child that knows the few signatures.
 func reader(t *testing.T) *Reader {
 	t.Helper()
-	r, err := Start(few.Signatures, few.Formats)
+	r, err := Start(few.Signatures, few.Formats, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestReader(t *testing.T) {
 }
 
 func TestStartRefusesWrongSignatures(t *testing.T) {
-	if _, err := Start([]evidence.Signature{{ID: "mine", Literal: "abc"}}, nil); err == nil || !strings.Contains(err.Error(), "mine") {
+	if _, err := Start([]evidence.Signature{{ID: "mine", Literal: "abc"}}, nil, 0); err == nil || !strings.Contains(err.Error(), "mine") {
 		t.Errorf("error %v does not name the signature", err)
 	}
 }
