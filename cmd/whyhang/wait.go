@@ -70,6 +70,9 @@ func waitFor(ctx context.Context, w world, o *options, pid int, follow bool) (in
 	return deliver(w, o, j)
 }
 
+// longestLine is the length of a line elsewhere than on a terminal.
+const longestLine = 240
+
 // firstWord is how long whyhang may look before it says how it stands.
 const firstWord = 5 * time.Second
 
@@ -83,13 +86,14 @@ func waitLines(stderr io.Writer, timeout time.Duration) func(diagnose.WaitStatus
 		if s.Judgement == nil || s.Judgement.Cause == rule.TooShort && s.Waited < firstWord {
 			return // two looks make a movement
 		}
-		line := report.StatusLine(s.Judgement)
-		if s.Note != "" {
-			line = fmt.Sprintf("%s (%s): %s", s.Judgement.Verdict, s.Judgement.Cause, s.Note)
-		}
 		if onTerminal {
 			width, _ := terminal(stderr) // it may have changed
-			fmt.Fprint(stderr, "\r\x1b[K"+report.OneLine(fmt.Sprintf("%s  %s", clock(s.Waited), line), max(2, width-1)))
+			head := clock(s.Waited) + "  "
+			line := s.Note
+			if line == "" {
+				line = report.StatusLine(s.Judgement, max(2, width-1-len(head)))
+			}
+			fmt.Fprint(stderr, "\r\x1b[K"+head+line)
 			return
 		}
 		now := time.Now()
@@ -97,7 +101,7 @@ func waitLines(stderr io.Writer, timeout time.Duration) func(diagnose.WaitStatus
 			return
 		}
 		at, verdict = now, s.Judgement.Verdict
-		fmt.Fprintf(stderr, "%s  waited %s of %s: %s\n", now.Format(time.RFC3339), clock(s.Waited), clock(timeout), report.StatusLine(s.Judgement))
+		fmt.Fprintf(stderr, "%s  waited %s of %s: %s\n", now.Format(time.RFC3339), clock(s.Waited), clock(timeout), report.StatusLine(s.Judgement, longestLine))
 	}
 }
 

@@ -33,6 +33,8 @@ type Report struct {
 	FlipsIf      []string       `json:"flips_if"`
 	Warnings     []rule.Warning `json:"warnings"`
 	Next         []rule.Step    `json:"next"`
+	// Movement is what moved before whyhang asked anything.
+	Movement []Move `json:"movement,omitempty"`
 	// Threads are the threads of the tree in groups that do the same.
 	Threads []ThreadGroup       `json:"thread_groups,omitempty"`
 	Logs    []LogRead           `json:"logs,omitempty"`

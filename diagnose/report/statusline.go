@@ -1,20 +1,65 @@
 package report
 
 import (
+	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/whyhang/whyhang/rules"
+	"github.com/whyhang/whyhang/rules/facts"
 	"github.com/whyhang/whyhang/rules/rule"
 )
 
-// maxStatus is the longest status line, in characters.
-const maxStatus = 300
-
-// StatusLine is how a server stands, in one line: for whoever waits for it.
-func StatusLine(j *rules.Judgement) string {
-	says := j.Sentence
-	if j.Verdict == rule.Loading && j.Carried != nil && j.Carried.Phase != nil {
-		says = strings.TrimPrefix(phaseLine(phase(j.Carried.Phase)), "phase ")
+// StatusLine is how a server stands in one line of at most width characters,
+// for whoever waits for it. Of a loading one it holds the phase, how far it is,
+// the rate and the time left; then whatever else there is room for.
+func StatusLine(j *rules.Judgement, width int) string {
+	if j.Verdict != rule.Loading || j.Carried == nil || j.Carried.Phase == nil {
+		return OneLine(Clean(string(j.Verdict)+" ("+string(j.Cause)+"): "+j.Sentence), width)
 	}
-	return OneLine(Clean(string(j.Verdict)+" ("+string(j.Cause)+"): "+says), maxStatus)
+	parts := statusParts(phase(j.Carried.Phase))
+	if m := facts.Furthest(&j.Case.Moves); m != nil {
+		parts = append(parts, facts.MoveSays(m))
+	}
+	line := "loading: " + parts[0]
+	for _, p := range parts[1:] {
+		if next := line + ", " + p; utf8.RuneCountInString(next) <= width {
+			line = next
+		}
+	}
+	return OneLine(Clean(line), width)
+}
+
+// statusParts are the parts of the line, the most telling first.
+func statusParts(p *Phase) []string {
+	parts := []string{string(p.Name)}
+	if p.Percent != nil {
+		parts[0] += fmt.Sprintf(" %s %.0f %%", bar(*p.Percent, 12), *p.Percent)
+	}
+	bytes := p.Unit == "bytes"
+	if bytes && p.RatePerS != nil && *p.RatePerS > 0 {
+		parts = append(parts, facts.Bytes(*p.RatePerS)+"/s")
+	}
+	if p.ETALowS != nil && p.ETAHighS != nil {
+		parts = append(parts, span(*p.ETALowS, *p.ETAHighS)+" left")
+	}
+	if bytes && p.Done != nil && p.Total != nil {
+		parts = append(parts, fmt.Sprintf("%s of %s", facts.Bytes(*p.Done), facts.Bytes(*p.Total)))
+	}
+	if p.ElapsedS != nil {
+		parts = append(parts, "in it for "+seconds(*p.ElapsedS))
+	}
+	if p.SilenceS > 0 {
+		parts = append(parts, "may be silent for "+seconds(p.SilenceS))
+	}
+	return parts
+}
+
+// span is a range of times, its unit said once: "13 to 21 s".
+func span(low, high float64) string {
+	from, to := seconds(low), seconds(high)
+	if number, unit, ok := strings.Cut(from, " "); ok && strings.HasSuffix(to, " "+unit) {
+		from = number
+	}
+	return from + " to " + to
 }

@@ -13,6 +13,7 @@ import (
 func (t *texter) evidence(r *Report) {
 	t.findings(r)
 	t.waited(r)
+	t.moves(r)
 	t.threads(r)
 	t.logs(r)
 	t.timeline(r)

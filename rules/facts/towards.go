@@ -23,14 +23,20 @@ var strengthOf = map[Kind]int{
 	LogContent: 9, GPUMemory: 8, DiskRead: 7, BytesRead: 6, MemoryFile: 5, MemoryShmem: 4, MemoryAnon: 3, CPUChildren: 2, Births: 2, Faults: 1,
 }
 
+// LeadsTowards tells whether a movement leads towards an end, and is more than
+// noise.
+func LeadsTowards(m *Move) bool {
+	least, counts := towards[m.Kind]
+	return counts && m.PerS >= least
+}
+
 // Furthest is the movement towards an end that says the most; nil if nothing
 // moved towards one.
 func Furthest(m *Movement) *Move {
 	var best *Move
 	for i := range m.Moves {
 		mv := &m.Moves[i]
-		least, counts := towards[mv.Kind]
-		if !counts || mv.PerS < least {
+		if !LeadsTowards(mv) {
 			continue
 		}
 		if best == nil || strengthOf[mv.Kind] > strengthOf[best.Kind] ||

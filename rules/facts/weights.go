@@ -122,7 +122,7 @@ func (w *WeightsDone) estimate(c []sample) {
 func Bytes(n float64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	i := 0
-	for math.Abs(n) >= 1024 && i < len(units)-1 {
+	for math.Abs(n) >= 1023.5 && i < len(units)-1 {
 		n /= 1024
 		i++
 	}
