@@ -199,6 +199,9 @@ func step(f rule.Finding) int {
 		}
 		return stepUnknown
 	case rule.Loading:
+		if f.Strength == rule.Open {
+			return stepUnknown // it may as well spin for ever
+		}
 		return stepProgress
 	case rule.Stalled:
 		if f.Cause == rule.NoMovement || f.Strength < rule.Strong {

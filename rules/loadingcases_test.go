@@ -46,6 +46,14 @@ func loadingCases() []builtCase {
 		}, func() *evidence.Snapshot {
 			return vllmServer().frames(map[int]moves{10239: {user: 980}}, 0, 0.1, 1, 5, 10).log("vllm-0.32-cpu-first-start", 48, 45).done()
 		}},
+		{"graph-compile-for-too-long", want{
+			Says:    "The same picture an hour later: longer than the phase may be silent, so nothing tells it from an endless loop",
+			Verdict: rule.Unknown, Cause: rule.Conflicting, Strength: rule.Open, ExitCode: 9,
+			Findings: []rule.ID{"graph-compile"}, Near: []rule.ID{"no-movement", "lock-cycle"},
+			Sentence: []string{"a thread that spins for ever looks the same"},
+		}, func() *evidence.Snapshot {
+			return vllmServer().frames(map[int]moves{10239: {user: 980}}, 0, 0.1, 1, 5, 10).log("vllm-0.32-cpu-first-start", 48, 3600).done()
+		}},
 		{"graph-compile-over", want{
 			Says:    "The same processor time after the ready line: a busy poll, no compilation",
 			Verdict: rule.Ready, Cause: rule.Idle, Strength: rule.Strong, ExitCode: 0,

@@ -70,7 +70,32 @@ func undecided(c *rule.Case, j *Judgement) {
 		j.Cause = rule.Conflicting
 		j.Sentence = conflicting(c)
 		j.Next = []rule.Step{longer(pid)}
+		if f := perhapsLoading(j); f != nil {
+			j.Sentence = f.Says
+			j.Next = append(stacks(c, f), j.Next...)
+		}
 	}
+}
+
+// perhapsLoading is a finding that the server loads, if nothing more speaks for
+// it than for an endless loop.
+func perhapsLoading(j *Judgement) *rule.Finding {
+	for i := range j.Findings {
+		if f := &j.Findings[i]; f.Verdict == rule.Loading && f.Strength == rule.Open {
+			return f
+		}
+	}
+	return nil
+}
+
+// stacks is what tells work from a spin: the stack of a busy process, twice.
+func stacks(c *rule.Case, f *rule.Finding) []rule.Step {
+	pid := c.Target.PID
+	for _, k := range f.Culprits {
+		pid = k.PID
+	}
+	return []rule.Step{{Do: "Look twice where it computes: a stack that differs is work", Risk: rule.RiskLow,
+		Command: fmt.Sprintf("py-spy dump --nonblocking --pid %d; sleep 20; py-spy dump --nonblocking --pid %d", pid, pid)}}
 }
 
 // askedInVain is for a server that was asked and could not be, for a reason

@@ -138,5 +138,8 @@ func compileFinding(c *rule.Case, cause rule.Cause, name evidence.Phase, says st
 	}
 	f.Cites = append(f.Cites, citeLog(c)...)
 	f.Says = says + ": " + strings.Join(signs, ", ") + "." + patience(p)
+	if f.Strength == rule.Likely && len(children) == 0 {
+		believe(c, &f, p, pid)
+	}
 	return []rule.Finding{f}
 }

@@ -94,5 +94,8 @@ func evalPhaseMoves(c *rule.Case) []rule.Finding {
 	}
 	f.Cites = append(f.Cites, citeLog(c)...)
 	f.Says += patience(p)
+	if moved == nil {
+		believe(c, &f, p, pid)
+	}
 	return []rule.Finding{f}
 }

@@ -80,6 +80,9 @@ func evalWeightsConvert(c *rule.Case) []rule.Finding {
 		f.Cites = append(f.Cites, citeLog(c)...)
 	}
 	f.Says += ranks(c, evidence.PhaseWeights) + patience(p)
+	if f.Strength == rule.Likely {
+		believe(c, &f, p, pid)
+	}
 	return []rule.Finding{f}
 }
 
