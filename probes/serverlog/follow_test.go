@@ -22,11 +22,16 @@ type growing struct {
 // watched writes a log, scans it and follows it.
 func watched(t *testing.T, text string) *growing {
 	t.Helper()
+	return watchedBy(t, few, text)
+}
+
+func watchedBy(t *testing.T, known setup, text string) *growing {
+	t.Helper()
 	g := &growing{t: t, path: filepath.Join(t.TempDir(), "server.log")}
 	g.create()
 	g.write(text)
 	var err error
-	if g.log, err = newLogFile(catalogueOf(t, few), Named(g.path)); err != nil {
+	if g.log, err = newLogFile(catalogueOf(t, known), Named(g.path)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { g.log.restart(); g.log.f.Close(); g.f.Close() })
@@ -174,5 +179,39 @@ func TestFlood(t *testing.T) {
 	}
 	if total != lines {
 		t.Errorf("%d lines, want %d", total, lines)
+	}
+}
+
+// Two ranks of a real server compile in turn, and the one that waits asks for
+// the lock hundreds of times: none of these lines is progress. That the lock was
+// got is.
+func TestLockRetriesOfARealLog(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join(logs, "sglang-0.5.23-cpu-tp2-debug.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, retries, got strings.Builder
+	for line := range strings.Lines(string(b)) {
+		switch {
+		case strings.Contains(line, " not acquired on "), strings.Contains(line, "Attempting to acquire lock"):
+			retries.WriteString(line)
+		case strings.Contains(line, " acquired on "):
+			got.WriteString(line)
+		case retries.Len() == 0:
+			before.WriteString(line)
+		}
+	}
+	lines := int64(strings.Count(retries.String(), "\n"))
+	if lines < 750 || got.Len() == 0 {
+		t.Fatalf("%d retries, %d bytes of success", lines, got.Len())
+	}
+	g := watchedBy(t, knownLines(t), before.String())
+	g.write(retries.String())
+	if f, _ := g.frame(); f.NewLines != lines || f.NewContent != 0 {
+		t.Errorf("of %d retries: %+v", lines, f)
+	}
+	g.write(got.String())
+	if f, _ := g.frame(); f.NewContent == 0 {
+		t.Errorf("locks were got: %+v", f)
 	}
 }
