@@ -37,9 +37,9 @@ func unresponsiveCases() []builtCase {
 			return upServer(moves{}).askedFor(moves{}, 1, 2, 11).checked(evidence.CheckError, "the stream stalled after 1 token for 10 s", stalled).done()
 		}},
 		{"no-answer-while-busy", want{
-			Says:    "The same, but the process computes: a long prefill is mute as well, so it is only likely",
-			Verdict: rule.Unresponsive, Cause: rule.NoAnswer, Strength: rule.Likely, ExitCode: 6,
-			Findings: []rule.ID{"no-answer"},
+			Says:    "The same, but the process computes: a long prefill is mute as well, so nothing is decided",
+			Verdict: rule.Unknown, Cause: rule.Conflicting, Strength: rule.Open, ExitCode: 9,
+			Findings: []rule.ID{"no-answer"}, Sentence: []string{"A long prefill or a full batch is mute as well"},
 		}, func() *evidence.Snapshot {
 			return upServer(moves{}).askedFor(moves{user: 900, anon: 4 << 20}, 1, 60, 120).checked(evidence.CheckError, "no token within 120 s", stalled).done()
 		}},

@@ -209,6 +209,9 @@ func step(f rule.Finding) int {
 		}
 		return stepPaused
 	case rule.Unresponsive:
+		if f.Strength == rule.Open {
+			return stepUnknown // it may as well be busy
+		}
 		return stepNoAnswer
 	}
 	return stepUnknown

@@ -70,18 +70,17 @@ func undecided(c *rule.Case, j *Judgement) {
 		j.Cause = rule.Conflicting
 		j.Sentence = conflicting(c)
 		j.Next = []rule.Step{longer(pid)}
-		if f := perhapsLoading(j); f != nil {
+		if f := perhaps(j, rule.Loading); f != nil {
 			j.Sentence = f.Says
 			j.Next = append(stacks(c, f), j.Next...)
 		}
 	}
 }
 
-// perhapsLoading is a finding that the server loads, if nothing more speaks for
-// it than for an endless loop.
-func perhapsLoading(j *Judgement) *rule.Finding {
+// perhaps is a finding for a verdict that no more speaks for than against.
+func perhaps(j *Judgement, v rule.Verdict) *rule.Finding {
 	for i := range j.Findings {
-		if f := &j.Findings[i]; f.Verdict == rule.Loading && f.Strength == rule.Open {
+		if f := &j.Findings[i]; f.Verdict == v && f.Strength == rule.Open {
 			return f
 		}
 	}
@@ -128,6 +127,12 @@ func askedInVain(c *rule.Case, j *Judgement) {
 		j.Cause = rule.Conflicting
 		j.Sentence = "It is up and turns requests away for now: " + c.Check.Says + "."
 		j.Next = []rule.Step{{Do: "Ask again when it is less busy", Risk: rule.RiskNone, Command: fmt.Sprintf("whyhang %d --no-bench", pid)}}
+	case evidence.CheckError, evidence.CheckEmpty:
+		if f := perhaps(j, rule.Unresponsive); f != nil {
+			j.Cause, j.Sentence, j.Next, j.FlipsIf = rule.Conflicting, f.Says, f.Next, f.FlipsIf
+			return
+		}
+		fallthrough
 	default:
 		j.Cause = rule.Conflicting
 		j.Sentence = "The answer to the check decides nothing: " + c.Check.Says + "."

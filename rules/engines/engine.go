@@ -30,6 +30,10 @@ type Engine struct {
 	Env []string
 	// Silence is how long the log may be silent in a phase of a healthy start.
 	Silence map[evidence.Phase]time.Duration
+	// SpinsIdle: some of its processes compute while nothing is asked of them, so
+	// that processor time is no sign of work. Loops of sched_yield, which spend
+	// their time in the kernel, are not meant.
+	SpinsIdle bool
 	// ListensEarly: the port is open before the model is loaded.
 	ListensEarly bool
 }

@@ -28,6 +28,7 @@ var sglang = Engine{
 		DefaultPort: 30000, DefaultHost: "127.0.0.1", ModelIsPositional: []string{"serve"},
 	},
 	Heads:       sglangHeads,
+	SpinsIdle:   true,
 	Distortions: sglangDistortions,
 	Env: []string{
 		"SGLANG_USE_CPU_ENGINE", "SGLANG_WARMUP_TIMEOUT", "SGLANG_HEALTH_CHECK_TIMEOUT", "SGLANG_WAIT_PORT_TIMEOUT",

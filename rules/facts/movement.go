@@ -104,6 +104,25 @@ func (m *Movement) Demand(pid int) float64 {
 	return max(share, m.demand[pid])
 }
 
+// Busiest is the process of the tree that used or wanted most processor time:
+// its share of one processor, what it would use on an idle machine, and how
+// much of that is user code.
+func Busiest(s *evidence.Snapshot, m *Movement) (pid int, share, demand, user float64) {
+	for i := range s.Processes {
+		id := s.Processes[i].PID
+		d := m.Demand(id)
+		if d <= demand {
+			continue
+		}
+		sh, u := m.CPUShare(id)
+		pid, share, demand, user = id, sh, d, 0
+		if sh > 0 {
+			user = d * u / sh
+		}
+	}
+	return pid, share, demand, user
+}
+
 func contains(pids []int, pid int) bool {
 	for _, p := range pids {
 		if p == pid {
@@ -200,15 +219,13 @@ func (m *Movement) add(mv Move) {
 // threads compares the first and the last of the frames that looked at threads.
 func (m *Movement) threads(s *evidence.Snapshot) {
 	a, b := -1, -1
-	for i := m.First; i <= m.Last; i++ {
-		for j := range s.Frames[i].Processes {
-			if len(s.Frames[i].Processes[j].Threads) > 0 {
-				if a < 0 {
-					a = i
-				}
-				b = i
-				break
-			}
+	for i := range s.Frames[:m.Last+1] {
+		if !hasThreads(&s.Frames[i]) {
+			continue
+		}
+		// A window with one look at threads is compared with the look before.
+		if b = i; a < 0 || i <= m.First {
+			a = i
 		}
 	}
 	if a < 0 || a == b {
@@ -244,6 +261,15 @@ func (m *Movement) threads(s *evidence.Snapshot) {
 			}
 		}
 	}
+}
+
+func hasThreads(f *evidence.Frame) bool {
+	for j := range f.Processes {
+		if len(f.Processes[j].Threads) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (m *Movement) gpus(first, last *evidence.Frame) {

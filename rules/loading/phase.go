@@ -78,23 +78,10 @@ func citeMove(c *rule.Case, m *facts.Move) rule.Cite {
 	return c.Cite(facts.MoveSays(m), m.At...)
 }
 
-// busiest is the process of the tree that used or wanted most processor time:
-// its share of one processor, what it would use on an idle machine, and how
-// much of either is user code.
+// busiest is the process of the tree that used or wanted most processor time
+// before anything was asked.
 func busiest(c *rule.Case) (pid int, share, demand, user float64) {
-	for i := range c.Processes {
-		id := c.Processes[i].PID
-		d := c.Moves.Demand(id)
-		if d <= demand {
-			continue
-		}
-		s, u := c.Moves.CPUShare(id)
-		pid, share, demand, user = id, s, d, 0
-		if s > 0 {
-			user = d * u / s
-		}
-	}
-	return pid, share, demand, user
+	return facts.Busiest(c.Snapshot, &c.Moves)
 }
 
 // uses says how much of a processor a process uses, and wants.

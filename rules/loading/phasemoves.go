@@ -23,8 +23,9 @@ Processor time alone is only likely, and so is a log line alone.
 What would make it wrong: a phase that spins for ever.
 
 Sources: the engines' log lines (rules/engines).`,
-	Needs: []evidence.Need{evidence.NeedMovement},
-	Eval:  evalPhaseMoves,
+	Needs:      []evidence.Need{evidence.NeedMovement},
+	Suppresses: []rule.ID{"no-movement"},
+	Eval:       evalPhaseMoves,
 	Against: func(c *rule.Case) *rule.Because {
 		if ev := c.Phases.Ready; ev != nil {
 			return &rule.Because{Says: fmt.Sprintf("line %d of the log says that the server is ready", ev.Hit.Line),

@@ -58,7 +58,7 @@ func evalWeightsConvert(c *rule.Case) []rule.Finding {
 		return nil
 	}
 	logSays := c.Phases.Current == evidence.PhaseConvert || c.Phases.Current == evidence.PhaseWeights && !c.Phases.Ended(evidence.PhaseWeights)
-	handsSay := c.WeightsDone.Held && !c.Door.Listens && !laterPhase(c)
+	handsSay := c.WeightsDone.Known && !c.Door.Listens && !beforeWeights(c) && !laterPhase(c)
 	if !logSays && !handsSay {
 		return nil
 	}
@@ -84,6 +84,12 @@ func evalWeightsConvert(c *rule.Case) []rule.Finding {
 		believe(c, &f, p, pid)
 	}
 	return []rule.Finding{f}
+}
+
+// beforeWeights tells whether the log is in a phase that comes before the first
+// byte of the weights.
+func beforeWeights(c *rule.Case) bool {
+	return c.Phases.Current == evidence.PhaseCommunicator || c.Phases.Current == evidence.PhaseDownload
 }
 
 // laterPhase tells whether the log is past the weights.

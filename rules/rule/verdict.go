@@ -89,10 +89,14 @@ const (
 	PipeCycle    Cause = "pipe-cycle"
 	LostWakeup   Cause = "lost-wakeup"
 
-	NoAnswer      Cause = "no-answer"
-	WrongAnswer   Cause = "wrong-answer"
-	GarbageAnswer Cause = "garbage-answer"
-	WrongOwner    Cause = "wrong-owner"
+	CommunicatorSpin Cause = "communicator-spin"
+
+	NoAnswer Cause = "no-answer"
+
+	GPUKernelStuck Cause = "gpu-kernel-stuck"
+	WrongAnswer    Cause = "wrong-answer"
+	GarbageAnswer  Cause = "garbage-answer"
+	WrongOwner     Cause = "wrong-owner"
 
 	DeadChild  Cause = "dead-child"
 	FatalError Cause = "fatal-error"

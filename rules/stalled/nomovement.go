@@ -51,6 +51,11 @@ func evalNoMovement(c *rule.Case) []rule.Finding {
 	if facts.Furthest(&c.Moves) != nil {
 		return nil
 	}
+	for _, g := range facts.GPUStates(c.Snapshot, &c.Moves) {
+		if g.Does == facts.GPUWorks {
+			return nil
+		}
+	}
 	var cpu float64
 	for i := range c.Processes {
 		cpu += c.Moves.Demand(c.Processes[i].PID)

@@ -15,8 +15,11 @@ var NoAnswer = rule.Rule{
 	Title:   "The server is up and does not answer",
 	Doc: `Looks at where the check stopped: no connection, no headers, no token, a stream
 that stalled, an error in place of an answer. It is strong when nothing in the
-tree moved while whyhang waited, and only likely while something works: a long
-prefill or a full batch is mute as well.
+tree moved while whyhang waited, and only likely while something moves.
+
+A long prefill or a full batch is mute as well: while a GPU works, by its power
+and memory traffic, or a process computes in an engine that rests when it is
+idle, no answer decides nothing.
 
 /health is not asked for a proof: several engines answer 200 with a dead engine
 behind it.
@@ -57,9 +60,39 @@ Sources: the exchange itself; engine endpoints as in the engines' files.`,
 			f.Strength = rule.Likely
 			f.Cites = append(f.Cites, c.Cite("but something moves: "+facts.MoveSays(m), m.At...))
 		}
+		if busy, cite := works(c); busy != "" {
+			f.Strength = rule.Open
+			f.Says = fmt.Sprintf("It is up, has not answered (%s), and works: %s. A long prefill or a full batch is mute as well.", c.Check.Says, busy)
+			f.Cites = append(f.Cites, cite)
+			f.Next = []rule.Step{{Do: "Ask with more patience", Risk: rule.RiskLow, Command: fmt.Sprintf("whyhang %d --no-bench --check-timeout 10m", c.Target.PID)}}
+		}
 		return []rule.Finding{f}
 	},
 	Against: func(c *rule.Case) *rule.Because {
 		return &rule.Because{Says: c.Check.Says, Cites: []rule.Cite{c.Cite("result of the check", "check", "verdict")}}
 	},
+}
+
+// computes is the share of a processor, in user code, above which a process is
+// at work.
+const computes = 0.5
+
+// works says what worked while the server was asked, "" if nothing did. Engines
+// that spin while they are idle are believed no processor time.
+func works(c *rule.Case) (string, rule.Cite) {
+	for _, g := range facts.GPUStates(c.Snapshot, &c.MovesAsked) {
+		if g.Does == facts.GPUWorks {
+			says := fmt.Sprintf("GPU %d is %d %% busy at %.0f %% of its power limit, memory %d %% busy", g.Index, g.UtilPercent, g.PowerPercent, g.MemoryPercent)
+			return says, c.Cite(says, "frames", g.Frame, "gpus", g.Position, "power_w")
+		}
+	}
+	if c.Engine.Known != nil && c.Engine.Known.SpinsIdle {
+		return "", rule.Cite{}
+	}
+	pid, _, _, user := facts.Busiest(c.Snapshot, &c.MovesAsked)
+	m := c.MovesAsked.Most(facts.CPUUser)
+	if m == nil || user < computes {
+		return "", rule.Cite{}
+	}
+	return fmt.Sprintf("process %d computes", pid), c.Cite(facts.MoveSays(m), m.At...)
 }

@@ -1,12 +1,17 @@
 """Plays the start of vLLM: its command line, its log lines, its work.
 
-usage: vllm serve MODEL --port PORT   (this file, copied or linked as "vllm")
+usage: vllm serve MODEL --port PORT   (this file, copied or linked as "vllm";
+under another name it is a server that nobody knows)
 
 START_STEPS says what it does, step by step:
   read=MIB/RATE   reads the model file at RATE MiB/s
   stand=S         stands still for S seconds, in a sleep
   spin=S          computes for S seconds
+  yield=S         gives its processor away for S seconds, as ranks that wait do
   log=TEXT        writes a log line
+  yielding        does so in a thread from now on
+  prefill=S       serves one request at a time, and computes S seconds for each
+  stuck=S         serves one request at a time, and sleeps S seconds in each
   serve           listens, says that it is ready, and answers
   mute            listens, says that it is ready, and answers nobody
   exit=CODE       ends
@@ -15,6 +20,7 @@ import http.server
 import json
 import os
 import sys
+import threading
 import time
 
 MODEL, PORT = sys.argv[2], int(sys.argv[sys.argv.index("--port") + 1])
@@ -42,8 +48,15 @@ def spin(seconds):
         pass
 
 
+def give_way(seconds):
+    end = time.monotonic() + float(seconds)
+    while time.monotonic() < end:
+        os.sched_yield()
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    work = None
 
     def reply(self, body, kind="application/json"):
         self.send_response(200)
@@ -57,6 +70,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if self.work:
+            self.work()
         chunk = {"object": "chat.completion.chunk", "model": MODEL,
                  "choices": [{"index": 0, "delta": {"role": "assistant", "content": "4"}, "finish_reason": "stop"}],
                  "usage": {"prompt_tokens": 9, "completion_tokens": 1}}
@@ -66,8 +81,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def serve():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", PORT), Handler)
+def serve(kind=http.server.ThreadingHTTPServer, work=None):
+    Handler.work = staticmethod(work) if work else None
+    server = kind(("127.0.0.1", PORT), Handler)
     print("INFO:     Application startup complete.", flush=True)
     server.serve_forever()
 
@@ -82,5 +98,8 @@ def mute():
 os.write(int(os.environ.get("READY_FD", 1)), b"ready\n")
 for step in os.environ["START_STEPS"].split(";"):
     do, _, what = step.partition("=")
-    {"read": lambda: read(what), "stand": lambda: time.sleep(float(what)), "spin": lambda: spin(what), "log": lambda: log(what),
+    {"read": lambda: read(what), "stand": lambda: time.sleep(float(what)), "spin": lambda: spin(what),
+     "yield": lambda: give_way(what), "yielding": lambda: threading.Thread(target=give_way, args=(3600,), daemon=True).start(),
+     "prefill": lambda: serve(http.server.HTTPServer, lambda: spin(what)), "stuck": lambda: serve(http.server.HTTPServer, lambda: time.sleep(float(what))),
+     "log": lambda: log(what),
      "serve": serve, "mute": mute, "exit": lambda: os._exit(int(what))}[do]()
