@@ -138,7 +138,7 @@ func (w *walker) sum(f *found) {
 	slices.SortFunc(f.Partial, newest)
 	// A lock whose existence counts is never left out for one that is newer.
 	counts := func(s seen) int {
-		if w.lib != nil && w.lib.lockKind(s.Path) == evidence.LockPresence {
+		if w.lib.lockKind(s.Path) == evidence.LockPresence {
 			return 0
 		}
 		return 1

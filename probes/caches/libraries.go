@@ -131,19 +131,20 @@ func firstOf(names ...string) string {
 	return ""
 }
 
-// isPartial tells a file of a download under way by its path.
-func (l *library) isPartial(file string) bool {
+// isPartial tells a file of a download under way by its name and directory.
+func (l *library) isPartial(dir, name string) bool {
 	for _, s := range l.suffixes {
-		if strings.HasSuffix(file, s) {
+		if strings.HasSuffix(name, s) {
 			return true
 		}
 	}
-	return l.within != "" && strings.Contains(file, "/"+l.within+"/")
+	return l.within != "" && strings.Contains("/"+dir+"/", "/"+l.within+"/")
 }
 
 // lockKind is "" for a file that is no lock.
 func (l *library) lockKind(file string) evidence.LockFileKind {
-	switch name := path.Base(file); {
+	name := file[strings.LastIndexByte(file, '/')+1:]
+	switch {
 	case l.baton && name == "lock":
 		return evidence.LockPresence
 	case strings.HasSuffix(name, ".lock"):
@@ -158,5 +159,5 @@ func libraryNamed(name string) *library {
 			return &libraries[i]
 		}
 	}
-	return nil
+	return &library{}
 }

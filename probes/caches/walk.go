@@ -163,11 +163,11 @@ func (w *walker) read(top int, name string, depth int, stage func(string)) error
 				break
 			}
 			d.entries++
-			w.entry(fd, d, path.Join(name, file), file)
+			w.entry(fd, d, name, file)
 		}
 	}
 	w.entries += d.entries
-	d.hot = len(d.partial) > 0 || w.at.UnixNano()-d.newest < int64(warm) || w.lib != nil && w.lib.baton && len(d.locks) > 0
+	d.hot = len(d.partial) > 0 || w.at.UnixNano()-d.newest < int64(warm) || w.lib.baton && len(d.locks) > 0
 	w.dirs[name] = d
 	for _, b := range d.below {
 		if w.dirs[b] == nil && !slices.Contains(w.pending, b) {
@@ -182,8 +182,9 @@ func (w *walker) read(top int, name string, depth int, stage func(string)) error
 	return nil
 }
 
-// entry takes one entry of a directory into account.
-func (w *walker) entry(fd int, d *directory, rel, name string) {
+// entry takes one entry of the directory dir into account. Most files are only
+// counted: a path is put together for those that are listed.
+func (w *walker) entry(fd int, d *directory, dir, name string) {
 	var st unix.Stat_t
 	if unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return
@@ -191,20 +192,22 @@ func (w *walker) entry(fd int, d *directory, rel, name string) {
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
 		if d.depth < maxDepth {
-			d.below = append(d.below, rel)
+			d.below = append(d.below, path.Join(dir, name))
 		}
 	case unix.S_IFREG:
 		size := uint64(max(st.Size, 0))
 		d.files++
 		d.bytes += size
 		d.newest = max(d.newest, st.Mtim.Nano())
-		s := seen{Path: path.Join(w.top, rel), Modified: st.Mtim.Nano(), Bytes: size, Allocated: uint64(max(st.Blocks, 0)) * 512,
+		lock, partial := w.lib.lockKind(name) != "", w.lib.isPartial(dir, name)
+		if !lock && !partial {
+			return
+		}
+		s := seen{Path: path.Join(w.top, dir, name), Modified: st.Mtim.Nano(), Bytes: size, Allocated: uint64(max(st.Blocks, 0)) * 512,
 			Inode: st.Ino, UID: int(st.Uid), Executable: st.Mode&0o111 != 0}
-		switch {
-		case w.lib == nil:
-		case w.lib.isPartial("/" + rel):
+		if partial {
 			d.partial = append(d.partial, s)
-		case w.lib.lockKind(name) != "":
+		} else {
 			d.locks = append(d.locks, s)
 		}
 	}
