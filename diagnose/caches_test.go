@@ -167,6 +167,7 @@ func TestKernelBuild(t *testing.T) {
 	dir := cacheDir(t)
 	compilers(t, dir)
 	s := cacheServer(t, dir, "build")
+	time.Sleep(300 * time.Millisecond) // nvcc has started cicc
 	j := diagnosed(t, quick(s.PID))
 	expect(t, j, rule.Loading, rule.KernelBuild)
 	for _, want := range []string{"cicc (process ", fmt.Sprintf("for process %d", s.PID), "3 processes wait for its lock", "build.lock"} {

@@ -37,6 +37,7 @@ type workAt struct {
 // reads the descriptors of every process of the machine.
 const (
 	holderPause = time.Second
+	holderShare = 20 // times what it took: one twentieth of a processor
 	holderLimit = 500 * time.Millisecond
 )
 
@@ -60,16 +61,16 @@ func (c *cacheWatch) start(ctx context.Context, r *run) {
 	go func() {
 		defer close(c.ended)
 		defer probe.Close()
-		var held time.Time
+		var next time.Time
 		for range c.asked {
 			looks, run := probe.Look(ctx)
 			if ctx.Err() != nil {
 				return
 			}
 			merge(all, looks)
-			if time.Since(held) >= holderPause && anyLocks(all, looks) {
+			if begin := time.Now(); begin.After(next) {
 				c.holders(r.reader, all, looks, tree)
-				held = time.Now()
+				next = begin.Add(max(holderPause, holderShare*time.Since(begin)))
 			}
 			c.publish(all, looks, run)
 		}
@@ -108,17 +109,19 @@ func merge(all []evidence.Cache, looks []caches.Look) {
 	}
 }
 
-func anyLocks(all []evidence.Cache, looks []caches.Look) bool {
-	return slices.ContainsFunc(looks, func(l caches.Look) bool { return len(all[l.Cache].Locks)+len(l.Partial) > 0 })
-}
-
 // holders asks who has the lock files and the unfinished downloads open.
 func (c *cacheWatch) holders(reader *process.Reader, all []evidence.Cache, looks []caches.Look, tree []int) {
+	now := time.Now()
 	var wanted []process.WantedFile
 	var locks []*evidence.LockFile
+	locked, err := reader.LockedInodes()
 	for _, l := range looks {
 		for i := range all[l.Cache].Locks {
 			f := &all[l.Cache].Locks[i]
+			f.Asked, f.Holders, f.Unseen = &now, nil, ""
+			if f.Kind == evidence.LockKernel && !locked[f.Inode] && err == nil {
+				continue // nobody holds it, whoever has it open
+			}
 			locks = append(locks, f)
 			wanted = append(wanted, process.WantedFile{Path: f.Path, Inode: f.Inode, UID: f.UID})
 		}
@@ -128,11 +131,13 @@ func (c *cacheWatch) holders(reader *process.Reader, all []evidence.Cache, looks
 			wanted = append(wanted, process.WantedFile{Path: f.Path, Inode: f.Inode, UID: f.UID})
 		}
 	}
-	now := time.Now()
+	if len(wanted) == 0 {
+		return
+	}
 	found, unseen := reader.FileHolders(wanted, holderLimit)
 	var holding []int
 	for i := range locks {
-		locks[i].Asked, locks[i].Holders, locks[i].Unseen = &now, found[i], unseen
+		locks[i].Holders, locks[i].Unseen = found[i], unseen
 		for _, h := range found[i] {
 			holding = append(holding, h.PID)
 		}

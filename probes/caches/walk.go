@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -183,7 +184,7 @@ func (w *walker) read(top int, name string, depth int, stage func(string)) error
 }
 
 // entry takes one entry of the directory dir into account. Most files are only
-// counted: a path is put together for those that are listed.
+// summed up: a path is put together for those that are listed.
 func (w *walker) entry(fd int, d *directory, dir, name string) {
 	var st unix.Stat_t
 	if unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
@@ -196,10 +197,13 @@ func (w *walker) entry(fd int, d *directory, dir, name string) {
 		}
 	case unix.S_IFREG:
 		size := uint64(max(st.Size, 0))
-		d.files++
-		d.bytes += size
-		d.newest = max(d.newest, st.Mtim.Nano())
 		lock, partial := w.lib.lockKind(name) != "", w.lib.isPartial(dir, name)
+		// Lock files come and go, and logs grow, without an end coming nearer.
+		if !lock && !strings.HasSuffix(name, ".log") {
+			d.files++
+			d.bytes += size
+			d.newest = max(d.newest, st.Mtim.Nano())
+		}
 		if !lock && !partial {
 			return
 		}

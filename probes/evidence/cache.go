@@ -93,9 +93,11 @@ type CacheFrame struct {
 	Path string `json:"path"`
 	// At is when it was looked at: looks run beside the frames, as a directory
 	// may take long, and a frame takes the last one that was done.
-	At    time.Time `json:"at"`
-	Files int       `json:"files"`
-	Bytes uint64    `json:"bytes"`
+	At time.Time `json:"at"`
+	// Files and Bytes are without lock files and logs, which come, go and grow
+	// without an end coming nearer.
+	Files int    `json:"files"`
+	Bytes uint64 `json:"bytes"`
 	// Newest is the latest modification time of a file.
 	Newest *time.Time `json:"newest,omitempty"`
 	// Cut: there is more than was looked at, so that sums of two looks do not

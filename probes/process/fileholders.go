@@ -67,6 +67,17 @@ func (r *Reader) FileHolders(files []WantedFile, limit time.Duration) (holders [
 	return holders, unseen
 }
 
+// LockedInodes are the inodes of all files on which somebody holds a lock of the
+// kernel. It is cheap beside FileHolders.
+func (r *Reader) LockedInodes() (map[uint64]bool, error) {
+	locks, err := r.fileLocksHeld()
+	held := map[uint64]bool{}
+	for _, l := range locks {
+		held[l.Inode] = true
+	}
+	return held, err
+}
+
 // hidden counts the processes of these users whose descriptors may not be read.
 func (r *Reader) hidden(uids map[int]bool) int {
 	n := 0

@@ -18,7 +18,7 @@ type Nap struct {
 }
 
 // leastNapMS is the shortest time between two looks that gives a rate.
-const leastNapMS = 1500
+const leastNapMS = 900
 
 // napsOf compares the first and the last look at threads.
 func napsOf(s *evidence.Snapshot) []Nap {

@@ -75,10 +75,11 @@ Sources: flashinfer, DeepGEMM, torch.utils.cpp_extension.`,
 	},
 }
 
-// hardest is the compiler that works hardest.
+// hardest is the compiler that works hardest; of equal ones the one that was
+// found last, as drivers stand before what they drive.
 func hardest(c *rule.Case, compilers []int) int {
 	return slices.MaxFunc(compilers, func(a, b int) int {
-		return cmp.Compare(c.Moves.Demand(c.Processes[a].PID), c.Moves.Demand(c.Processes[b].PID))
+		return cmp.Or(cmp.Compare(c.Moves.Demand(c.Processes[a].PID), c.Moves.Demand(c.Processes[b].PID)), cmp.Compare(a, b))
 	})
 }
 
