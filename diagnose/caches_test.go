@@ -161,12 +161,18 @@ func TestNoStaleLockFile(t *testing.T) {
 	}
 }
 
-// S2: rank 0 builds, the others wait in flock; and its twin, in which the
-// compilers are stopped.
+// S2: rank 0 builds, the others wait in flock, or try it again and again; and
+// the twin, in which the compilers are stopped.
 func TestKernelBuild(t *testing.T) {
+	for _, mode := range []string{"build", "filelock"} {
+		t.Run(mode, func(t *testing.T) { kernelBuild(t, mode) })
+	}
+}
+
+func kernelBuild(t *testing.T, mode string) {
 	dir := cacheDir(t)
 	compilers(t, dir)
-	s := cacheServer(t, dir, "build")
+	s := cacheServer(t, dir, mode)
 	time.Sleep(300 * time.Millisecond) // nvcc has started cicc
 	j := diagnosed(t, quick(s.PID))
 	expect(t, j, rule.Loading, rule.KernelBuild)

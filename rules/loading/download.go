@@ -121,5 +121,5 @@ func barBytes(s string) (float64, bool) {
 		return 0, false
 	}
 	v, err := strconv.ParseFloat(strings.TrimSpace(s[:len(s)-1]), 64)
-	return v * power, err == nil && v > 0
+	return v * power, err == nil && v > 0 && v < 1e9 // no infinity
 }

@@ -7,6 +7,8 @@ engine. The mode is in CACHES_MODE, the directory in CACHES_DIR.
              forked ranks wait in flock(2) for it
   baton      the same with a file that counts by its existence: the first rank
              makes DIR/ext/lock and keeps it open, the others look for it
+  filelock   the same with ranks that try the lock twenty times a second, as the
+             filelock package does
   hold       make DIR/ext/lock, keep it open and compute: no server, but what
              another one waits for
   download   fetch from the address in CACHES_PEER into
@@ -49,6 +51,17 @@ def wait_flock():
     fcntl.flock(fd, fcntl.LOCK_EX)
 
 
+def try_flock():
+    while True:
+        fd = os.open(os.path.join(base, "ext", "build.lock"), os.O_RDWR | os.O_TRUNC)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            os.close(fd)
+        time.sleep(0.05)
+
+
 def compile():
     out = os.path.join(base, "ext", "kernel.o")
     nvcc = subprocess.Popen([os.path.join(base, "nvcc"), out, os.path.join(base, "cicc")])
@@ -75,14 +88,14 @@ if mode == "wait":
     print("ready", flush=True)
     wait()
     time.sleep(300)
-elif mode == "build":
+elif mode in ("build", "filelock"):
     fd = os.open(os.path.join(base, "ext", "build.lock"), os.O_RDWR | os.O_CREAT)
     # Not inherited: a lock of flock(2) belongs to whoever has the descriptor.
     fcntl.flock(fd, fcntl.LOCK_EX)
 
     def rank():
         os.close(fd)
-        wait_flock()
+        wait_flock() if mode == "build" else try_flock()
 
     ranks(3, rank)
     compile()
