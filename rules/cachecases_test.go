@@ -51,6 +51,15 @@ func (b *snap) naps(pid, tid int, perSecond float64) *snap {
 	return b
 }
 
+// python adds the stack of a thread of process 10239 to the readings.
+func (b *snap) python(tid int, file, function string) *snap {
+	for i := range b.s.Waits {
+		b.s.Waits[i].Python = append(b.s.Waits[i].Python, evidence.PythonProcess{PID: 10239, Threads: []evidence.PythonThread{
+			{TID: tid, Frames: []evidence.PythonFrame{{File: file, Line: 49, Function: function}}}}})
+	}
+	return b
+}
+
 // partial adds an unfinished download to the cache added last, that grows by so
 // many bytes a second; pid has it open.
 func (b *snap) partial(pid int, perSecond float64) *snap {
@@ -118,6 +127,29 @@ func cacheCases() []builtCase {
 			Findings: []rule.ID{"no-movement"}, Near: []rule.ID{"stale-lock-file"},
 		}, func() *evidence.Snapshot {
 			return at(vllmServer()).cache(extensions, "torch extensions", evidence.CacheBuild, batonLock(24*time.Hour)).naps(10239, 10777, 9.9).done()
+		}},
+		{"stale-lock-file-supervisor", want{
+			Says:    "An old lock file lies about, and what naps in the same rhythm is a parent that looks after its children",
+			Verdict: rule.Stalled, Cause: rule.NoMovement, Strength: rule.Likely, ExitCode: 4,
+			Findings: []rule.ID{"no-movement"}, Near: []rule.ID{"stale-lock-file"},
+		}, func() *evidence.Snapshot {
+			return at(vllmServer()).cache(extensions, "torch extensions", evidence.CacheBuild, batonLock(24*time.Hour)).naps(9414, 9414, 9.9).done()
+		}},
+		{"stale-lock-file-and-another-nap", want{
+			Says:    "An old lock file lies about, and the worker that naps is in another library by Python's own stack",
+			Verdict: rule.Stalled, Cause: rule.NoMovement, Strength: rule.Likely, ExitCode: 4,
+			Findings: []rule.ID{"no-movement"}, Near: []rule.ID{"stale-lock-file"},
+		}, func() *evidence.Snapshot {
+			b := at(vllmServer()).cache(extensions, "torch extensions", evidence.CacheBuild, batonLock(24*time.Hour)).naps(10239, 10239, 9.9).waits()
+			return b.python(10239, "/opt/vllm/lib/python3.12/site-packages/vllm/distributed/utils.py", "wait_for_peer").done()
+		}},
+		{"stale-lock-file-in-a-thread", want{
+			Says:    "Another thread than the first waits, in file_baton.py by Python's own stack",
+			Verdict: rule.Deadlocked, Cause: rule.StaleLockFile, Strength: rule.Strong, ExitCode: 5,
+			Findings: []rule.ID{"stale-lock-file"}, Near: []rule.ID{"no-movement"},
+		}, func() *evidence.Snapshot {
+			b := at(vllmServer()).cache(extensions, "torch extensions", evidence.CacheBuild, batonLock(24*time.Hour)).naps(10239, 10777, 9.9).waits()
+			return b.python(10777, "/opt/vllm/lib/python3.12/site-packages/torch/utils/file_baton.py", "wait").done()
 		}},
 		{"kernel-lock-unheld", want{
 			Says:    "An old lock file of the hub, held by nobody, and a first thread that naps: the file is harmless",

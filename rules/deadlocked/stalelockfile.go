@@ -76,7 +76,6 @@ func evalStaleLockFile(c *rule.Case) []rule.Finding {
 			l.Path, facts.Lasting(l.AgeS), others(stale)),
 		Cites: []rule.Cite{
 			c.Cite("when the lock file was made", "caches", l.Cache, "locks", l.Lock, "modified"),
-			c.Cite("when it was asked who has it open: nobody", "caches", l.Cache, "locks", l.Lock, "asked"),
 		}}
 	if l.Older {
 		f.Cites = append(f.Cites, c.Cite("start of the server, which is later", "processes", 0, "started"))
@@ -88,6 +87,7 @@ func evalStaleLockFile(c *rule.Case) []rule.Finding {
 			"frames", n.Frame, "processes", n.Process, "threads", n.Thread, "slices"))
 		f.Culprits = append(f.Culprits, rule.Culprit{PID: n.PID, TID: n.TID, Name: c.ThreadName(n.PID, n.TID), Where: fmt.Sprintf("looks %.0f times a second whether %s is gone", n.PerS, l.Path)})
 	}
+	f.Cites = append(f.Cites, c.Cite("when it was asked who has it open: nobody", "caches", l.Cache, "locks", l.Lock, "asked"))
 	f.Next = []rule.Step{{Do: "Make sure that no build of it runs, here or on a machine that shares the directory", Risk: rule.RiskNone,
 		Command: fmt.Sprintf("fuser -v %s; pgrep -a 'ninja|nvcc|cicc|ptxas|cc1plus'", quoted(l.Path))}}
 	for _, s := range stale[:min(3, len(stale))] {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/whyhang/whyhang/probes/evidence"
+	"github.com/whyhang/whyhang/rules/engines"
 )
 
 // LockFile is a lock file in a cache that stood there in every look, and what
@@ -29,10 +30,11 @@ type LockFile struct {
 
 // A waiter of file_baton wakes ten times a second (wait_seconds=0.1); on a
 // crowded machine later, or interrupted once more. One of the filelock package
-// wakes twenty times (poll_interval=0.05).
+// wakes twenty times (poll_interval=0.05); no deadlock is made of that, so its
+// range is wide.
 const (
 	batonSlowest, batonFastest       = 5, 13
-	filelockSlowest, filelockFastest = 10, 24
+	filelockSlowest, filelockFastest = 5, 35
 )
 
 // buildHours is the age from which no build is taken to be under way any more:
@@ -124,7 +126,7 @@ func napsFor(s *evidence.Snapshot, f *Facts, l *evidence.LockFile, c *evidence.C
 			continue
 		case n.TID != n.PID:
 			continue // a watchdog, as many servers have; who loads, loads in the first thread
-		case !mayUse(s, f, n.PID, c):
+		case in == "elsewhere" || !mayUse(s, f, n.PID, c) || supervises(s, f, n.PID):
 			continue
 		}
 		naps = append(naps, n)
@@ -132,8 +134,22 @@ func napsFor(s *evidence.Snapshot, f *Facts, l *evidence.LockFile, c *evidence.C
 	return naps
 }
 
-// waitsInPython is the library in which a Python thread waits for a lock file;
-// "" if it is in none, or not known.
+// supervises: the process has children beside those that every Python server
+// has. Launchers look ten times a second whether theirs still live
+// (text-generation-launcher does).
+func supervises(s *evidence.Snapshot, f *Facts, pid int) bool {
+	for i := range s.Processes {
+		p := &s.Processes[i]
+		if p.PPID == pid && f.Tree.Alive[p.PID] && !engines.IsHelper(p) {
+			return true
+		}
+	}
+	return false
+}
+
+// waitsInPython is the library in which a Python thread waits for a lock file,
+// "elsewhere" for one that sleeps in an installed package, which would be torch
+// otherwise; "" if it is in none, or not known.
 func waitsInPython(s *evidence.Snapshot, pid, tid int) string {
 	if len(s.Waits) == 0 {
 		return ""
@@ -156,6 +172,9 @@ func waitsInPython(s *evidence.Snapshot, pid, tid int) string {
 					return "filelock"
 				}
 			}
+			if len(t.Frames) > 0 && (strings.Contains(t.Frames[0].File, "/site-packages/") || strings.Contains(t.Frames[0].File, "/dist-packages/")) {
+				return "elsewhere"
+			}
 		}
 	}
 	return ""
@@ -164,14 +183,14 @@ func waitsInPython(s *evidence.Snapshot, pid, tid int) string {
 // mayUse: the process is of an engine, has the library, or names the
 // directory. Any program may nap, and any user may have an old lock file.
 func mayUse(s *evidence.Snapshot, f *Facts, pid int, c *evidence.Cache) bool {
-	if f.Engine.Known != nil {
-		return true
-	}
 	i, ok := f.Tree.Index[pid]
 	if !ok {
 		return false
 	}
 	p := &s.Processes[i]
-	return c.Variable != "" && p.Env[c.Variable] != "" ||
+	if p.Exe != "" && !strings.Contains(p.Exe, "python") && !slices.ContainsFunc(p.Libraries, func(l string) bool { return strings.HasPrefix(l, "libpython") }) {
+		return false // no Python, and so no torch extension
+	}
+	return f.Engine.Known != nil || c.Variable != "" && p.Env[c.Variable] != "" ||
 		slices.ContainsFunc(p.Libraries, func(l string) bool { return strings.HasPrefix(l, "libtorch") })
 }
