@@ -7,7 +7,7 @@ import (
 )
 
 // Nap is a thread that sleeps for a moment again and again: it was found in
-// the call that sleeps in both looks, and woke in between.
+// the call that sleeps, or awake in one of the two looks, and woke in between.
 type Nap struct {
 	PID, TID int
 	// PerS is how often it woke in a second.
@@ -56,13 +56,25 @@ func napsOf(s *evidence.Snapshot) []Nap {
 		for k := range p.Threads {
 			t := &p.Threads[k]
 			old := before[t.TID]
-			if old == nil || old.Slices == nil || t.Slices == nil || *t.Slices <= *old.Slices || !sleeps(s.Host.Arch, old) || !sleeps(s.Host.Arch, t) {
+			if old == nil || old.Slices == nil || t.Slices == nil || *t.Slices <= *old.Slices || !napping(s.Host.Arch, old, t) {
 				continue
 			}
 			naps = append(naps, Nap{PID: p.PID, TID: t.TID, PerS: float64(*t.Slices-*old.Slices) / seconds, Frame: last, Process: j, Thread: k})
 		}
 	}
 	return naps
+}
+
+// napping: asleep in one look, and asleep or awake in the other; but not
+// waiting for something else.
+func napping(arch string, a, b *evidence.ThreadFrame) bool {
+	switch {
+	case sleeps(arch, a):
+		return sleeps(arch, b) || b.State == "R"
+	case a.State == "R":
+		return sleeps(arch, b)
+	}
+	return false
 }
 
 // sleeps tells whether a thread is in a sleep that only time ends.
