@@ -22,6 +22,7 @@ type run struct {
 	tree      process.TreeOptions
 	gpu       gpuWatch
 	log       logWatch
+	caches    cacheWatch
 	own       *socket.OwnPorts
 	// knocked is when the server was last asked for its models, listed that it
 	// gave them.
@@ -75,6 +76,7 @@ func (r *run) judge() *rules.Judgement {
 func (r *run) close() {
 	r.gpu.close()
 	r.log.close()
+	r.caches.close()
 }
 
 // note adds how a probe went. A second run of the same probe replaces the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/whyhang/whyhang/probes/caches"
 	"github.com/whyhang/whyhang/probes/evidence"
 	"github.com/whyhang/whyhang/rules/engines"
 	"github.com/whyhang/whyhang/rules/facts"
@@ -78,6 +79,9 @@ func variables() []string {
 			seen[name] = true
 			names = append(names, name)
 		}
+	}
+	for _, name := range caches.Variables() {
+		add(name)
 	}
 	for _, e := range engines.All() {
 		for _, name := range e.Env {

@@ -44,10 +44,12 @@ type logWatch struct {
 	taken      bool
 }
 
-// startSlowProbes starts what may take seconds: the driver and the log.
+// startSlowProbes starts what may take seconds: the driver, the log and the
+// caches.
 func (r *run) startSlowProbes(ctx context.Context) {
 	r.gpu.start(ctx, r.Proc, pids(r.s.Processes))
 	r.log.start(ctx, r)
+	r.caches.start(ctx, r)
 }
 
 func (g *gpuWatch) start(ctx context.Context, procDir string, tree []int) {

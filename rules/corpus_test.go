@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -133,6 +134,8 @@ func resolve(v any, pointer string) (string, bool) {
 		}
 	}
 	switch v := v.(type) {
+	case bool:
+		return strconv.FormatBool(v), true
 	case string:
 		return v, true
 	case json.Number:

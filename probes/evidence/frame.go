@@ -17,6 +17,7 @@ type Frame struct {
 	GPUs      []GPUFrame     `json:"gpus,omitempty"`
 	Sockets   *SocketFrame   `json:"sockets,omitempty"`
 	Logs      []LogFrame     `json:"logs,omitempty"`
+	Caches    []CacheFrame   `json:"caches,omitempty"`
 }
 
 // ProcessFrame is what moves of one process. Counters only grow; a nil one

@@ -26,6 +26,7 @@ type Snapshot struct {
 	// waiting threads, oldest first.
 	Waits   []WaitLook `json:"waits,omitempty"`
 	Weights *Weights   `json:"weights,omitempty"`
+	Caches  []Cache    `json:"caches,omitempty"`
 	Logs    []Log      `json:"logs,omitempty"`
 	GPU     *GPU       `json:"gpu,omitempty"`
 	Sockets *Sockets   `json:"sockets,omitempty"`

@@ -34,6 +34,8 @@ const (
 	ProbeCounters   ProbeName = "counters"
 	ProbeCheck      ProbeName = "check"
 	ProbeBench      ProbeName = "bench"
+	// ProbeFiles looks at the files of caches and downloads.
+	ProbeFiles ProbeName = "files"
 )
 
 // ProbeRun is how one probe went: itself evidence.
@@ -64,6 +66,7 @@ const (
 	NeedGPU            Need = "GPU state"
 	NeedCheck          Need = "answer to the 2+2 check"
 	NeedBench          Need = "benchmark"
+	NeedCaches         Need = "cache directories"
 )
 
 // Unread is something of one process that could not be read, and why.

@@ -107,7 +107,7 @@ func parseLocks(b []byte) []blockedLock {
 // maxLocksFile bounds /proc/locks: some 60,000 locks.
 const maxLocksFile = 4 << 20
 
-func (r *Reader) blockedLocks() ([]blockedLock, error) {
+func (r *Reader) locksFile() ([]byte, error) {
 	f, err := os.Open(r.dir + "/locks")
 	if err != nil {
 		return nil, err
@@ -117,7 +117,24 @@ func (r *Reader) blockedLocks() ([]blockedLock, error) {
 	if err == nil && len(b) > maxLocksFile {
 		err = errors.New("it is too long")
 	}
+	return b, err
+}
+
+func (r *Reader) blockedLocks() ([]blockedLock, error) {
+	b, err := r.locksFile()
 	return parseLocks(b), err
+}
+
+// fileLocksHeld are the locks that somebody holds, without those who wait.
+func (r *Reader) fileLocksHeld() ([]fileLock, error) {
+	b, err := r.locksFile()
+	var held []fileLock
+	for line := range bytes.Lines(b) {
+		if l, ok := parseFileLock(line); ok && !l.Waits {
+			held = append(held, l)
+		}
+	}
+	return held, err
 }
 
 // lockTypes are the names in /proc/locks.

@@ -16,6 +16,12 @@ type Facts struct {
 	Phases      Timeline
 	Door        Door
 	Comparison  *evidence.Baseline
+	// Compilers are those that live in the tree, Naps the threads that look for
+	// something again and again.
+	Compilers Compilers
+	Naps      []Nap
+	// LockFiles are lock files that may keep the tree waiting.
+	LockFiles []LockFile
 }
 
 // Of computes the facts of s.
@@ -30,5 +36,8 @@ func Of(s *evidence.Snapshot) *Facts {
 	f.WeightsDone = weightsOf(s, f)
 	f.Door = doorOf(s, f)
 	f.Comparison = comparisonOf(s)
+	f.Compilers = compilersOf(s, f)
+	f.Naps = napsOf(s)
+	f.LockFiles = lockFilesOf(s, f)
 	return f
 }

@@ -26,6 +26,8 @@ const (
 	GPUMemory   Kind = "GPU memory"      // bytes, may shrink
 	LogContent  Kind = "new log content" // lines
 	Births      Kind = "new processes"   // count
+	BuildCache  Kind = "compile cache"   // bytes, or files where no byte was added
+	Downloaded  Kind = "download"        // bytes
 )
 
 // Move is one counter that moved between two frames.
@@ -176,6 +178,7 @@ func Between(s *evidence.Snapshot, from, to int) Movement {
 	m.gpus(first, last)
 	m.logs(s)
 	m.births(first, last)
+	m.caches(s)
 	sort.SliceStable(m.Moves, func(i, j int) bool { return m.Moves[i].Kind < m.Moves[j].Kind })
 	return m
 }

@@ -16,11 +16,13 @@ var towards = map[Kind]float64{
 	Births:      0.01,
 	CPUChildren: 50,
 	Faults:      100,
+	BuildCache:  0.01,
+	Downloaded:  1 << 10,
 }
 
 // strengthOf orders the kinds by how much they say of an end coming nearer.
 var strengthOf = map[Kind]int{
-	LogContent: 9, GPUMemory: 8, DiskRead: 7, BytesRead: 6, MemoryFile: 5, MemoryShmem: 4, MemoryAnon: 3, CPUChildren: 2, Births: 2, Faults: 1,
+	LogContent: 9, Downloaded: 9, BuildCache: 8, GPUMemory: 8, DiskRead: 7, BytesRead: 6, MemoryFile: 5, MemoryShmem: 4, MemoryAnon: 3, CPUChildren: 2, Births: 2, Faults: 1,
 }
 
 // LeadsTowards tells whether a movement leads towards an end, and is more than
@@ -63,7 +65,9 @@ func MoveSays(m *Move) string {
 		who = fmt.Sprintf(" of process %d", m.PID)
 	}
 	switch m.Kind {
-	case MemoryAnon, MemoryFile, MemoryShmem, BytesRead, DiskRead, BytesOut, GPUMemory:
+	case BuildCache:
+		return Bytes(m.Delta) + " came into the compile cache"
+	case MemoryAnon, MemoryFile, MemoryShmem, BytesRead, DiskRead, BytesOut, GPUMemory, Downloaded:
 		sign := "+"
 		if m.Delta < 0 {
 			sign = ""

@@ -1,7 +1,9 @@
 package loading
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/whyhang/whyhang/probes/evidence"
@@ -49,9 +51,12 @@ ninja, cc1plus, g++ and the like), or a log whose last phase is a kernel build
 while something in the tree works. The first start of a new version builds for
 minutes; the server's own threads sleep meanwhile.
 
-Idle inductor workers live as long as the server and are no compilers.
+Idle inductor workers live as long as the server and are no compilers. Ranks
+that wait for the builder's lock, asleep in flock or looking again and again,
+are counted with it.
 
-What would make it wrong: compilers that are themselves stopped or hang.
+What would make it wrong: compilers that hang. If all of them are stopped, the
+rule is silent.
 
 Sources: flashinfer, DeepGEMM, torch.utils.cpp_extension.`,
 	Needs:      []evidence.Need{evidence.NeedTree, evidence.NeedMovement},
@@ -60,7 +65,7 @@ Sources: flashinfer, DeepGEMM, torch.utils.cpp_extension.`,
 		if upAlready(c) || c.Phases.Current == evidence.PhaseGraphCompile {
 			return nil
 		}
-		if len(compilers(c)) == 0 && c.Phases.Current != evidence.PhaseKernelBuild {
+		if len(c.Compilers.At) == 0 && c.Phases.Current != evidence.PhaseKernelBuild {
 			return nil
 		}
 		return compileFinding(c, rule.KernelBuild, evidence.PhaseKernelBuild, "It builds kernels")
@@ -70,25 +75,12 @@ Sources: flashinfer, DeepGEMM, torch.utils.cpp_extension.`,
 	},
 }
 
-// compilerNames are the commands that only run while something is built.
-var compilerNames = []string{"nvcc", "cicc", "ptxas", "fatbinary", "cudafe++", "nvlink", "ninja", "cc1plus", "cc1", "g++", "c++", "clang++", "clang", "ld", "ld.lld", "lld", "as", "collect2", "hipcc", "tilelang", "rustc", "cargo"}
-
-// compilers are the positions of living compilers in Snapshot.Processes.
-func compilers(c *rule.Case) []int {
-	var found []int
-	for i := range c.Processes {
-		p := &c.Processes[i]
-		if p.PID == c.Target.PID || !c.Tree.Alive[p.PID] {
-			continue
-		}
-		for _, name := range compilerNames {
-			if p.Name == name {
-				found = append(found, i)
-				break
-			}
-		}
-	}
-	return found
+// hardest is the compiler that works hardest; of equal ones the one that was
+// found last, as drivers stand before what they drive.
+func hardest(c *rule.Case, compilers []int) int {
+	return slices.MaxFunc(compilers, func(a, b int) int {
+		return cmp.Or(cmp.Compare(c.Moves.Demand(c.Processes[a].PID), c.Moves.Demand(c.Processes[b].PID)), cmp.Compare(a, b))
+	})
 }
 
 // working: compilers use a processor, or come and go. One that does neither
@@ -108,15 +100,18 @@ func compileFinding(c *rule.Case, cause rule.Cause, name evidence.Phase, says st
 	f := rule.Finding{Cause: cause, Strength: rule.Likely, Phase: p, Next: again(c, p),
 		FlipsIf: []string{"no process of the tree uses a processor any more"}}
 	pid, share, demand, _ := busiest(c)
-	children := compilers(c)
+	children := c.Compilers.At
 	var signs []string
 	if c.Engine.Known == nil && !c.WeightsDone.Held {
 		return nil // compilers run in shells, too
 	}
+	if c.Compilers.Stopped {
+		return nil // ranks that spin for the outcome would look like work
+	}
 	if len(children) > 0 && working(c, children) {
-		i := children[0]
+		i := hardest(c, children)
 		f.Cites = append(f.Cites, c.Cite("a compiler among its processes", "processes", i, "name"))
-		signs = append(signs, fmt.Sprintf("%s (process %d) is at work", c.Processes[i].Name, c.Processes[i].PID))
+		signs = append(signs, fmt.Sprintf("%s (process %d) is at work%s", c.Processes[i].Name, c.Processes[i].PID, forWhom(c)))
 	}
 	if demand >= 0.1 {
 		if m := c.Moves.Most(facts.CPUUser); m != nil {
@@ -124,7 +119,7 @@ func compileFinding(c *rule.Case, cause rule.Cause, name evidence.Phase, says st
 		}
 		signs = append(signs, uses(c, pid, share, demand))
 	}
-	for _, k := range []facts.Kind{facts.LogContent, facts.CPUChildren, facts.Births, facts.MemoryAnon, facts.Faults, facts.BytesOut} {
+	for _, k := range []facts.Kind{facts.LogContent, facts.BuildCache, facts.CPUChildren, facts.Births, facts.MemoryAnon, facts.Faults, facts.BytesOut} {
 		if m := c.Moves.Most(k); m != nil && m.Delta > 0 && (k != facts.Faults || m.PerS >= 100) {
 			f.Cites = append(f.Cites, citeMove(c, m))
 			if len(signs) > 0 {
@@ -137,7 +132,9 @@ func compileFinding(c *rule.Case, cause rule.Cause, name evidence.Phase, says st
 		return nil
 	}
 	f.Cites = append(f.Cites, citeLog(c)...)
-	f.Says = says + ": " + strings.Join(signs, ", ") + "." + patience(p)
+	waits, cites := waitForBuilder(c)
+	f.Cites = append(f.Cites, cites...)
+	f.Says = says + ": " + strings.Join(signs, ", ") + "." + waits + patience(p)
 	if f.Strength == rule.Likely && len(children) == 0 {
 		believe(c, &f, p, pid)
 	}

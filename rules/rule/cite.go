@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Cite is the address of a piece of evidence: a JSON pointer (RFC 6901) into
@@ -37,6 +38,8 @@ func text(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return ""
+	case time.Time:
+		return v.Format(time.RFC3339Nano) // as JSON has it
 	case float64:
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}

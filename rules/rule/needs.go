@@ -83,6 +83,13 @@ func (c *Case) unmet(n evidence.Need) *Unmet {
 		if c.Check == nil {
 			return c.probeSays(evidence.ProbeCheck, "the server was not asked anything")
 		}
+	case evidence.NeedCaches:
+		// A tree that would use no cache has none to look at, and no run.
+		for _, p := range c.Probes {
+			if p.Name == evidence.ProbeFiles && p.Status != evidence.OK {
+				return c.probeSays(evidence.ProbeFiles, "caches were not read")
+			}
+		}
 	case evidence.NeedBench:
 		if c.Bench == nil {
 			return c.probeSays(evidence.ProbeBench, "no benchmark was run")

@@ -88,6 +88,8 @@ const (
 	ForkLock     Cause = "fork-lock"
 	PipeCycle    Cause = "pipe-cycle"
 	LostWakeup   Cause = "lost-wakeup"
+	// StaleLockFile is a lock file whose maker is gone.
+	StaleLockFile Cause = "stale-lock-file"
 
 	CommunicatorSpin Cause = "communicator-spin"
 

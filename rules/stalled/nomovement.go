@@ -2,6 +2,7 @@ package stalled
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/whyhang/whyhang/probes/evidence"
 	"github.com/whyhang/whyhang/rules/facts"
@@ -79,5 +80,23 @@ func evalNoMovement(c *rule.Case) []rule.Finding {
 			f.Cites = append(f.Cites, c.Cite("line of the last phase in the log", l.Field("line")...))
 		}
 	}
+	f.Next = append(lockFileSteps(c), f.Next...)
 	return []rule.Finding{f}
+}
+
+// lockFileSteps are for a lock file that may be what it waits for, where that
+// is too little known to be said (see rule stale-lock-file).
+func lockFileSteps(c *rule.Case) []rule.Step {
+	for _, l := range c.LockFiles {
+		if l.Kind != evidence.LockPresence {
+			continue
+		}
+		if len(l.Holders) > 0 {
+			h := l.Holders[0]
+			return []rule.Step{{Do: fmt.Sprintf("See what process %d does: it holds the lock file %s", h.PID, l.Path), Risk: rule.RiskNone, Command: fmt.Sprintf("ps -fp %d", h.PID)}}
+		}
+		return []rule.Step{{Do: fmt.Sprintf("A build that was killed may have left the lock file %s (%s old); see who has it open, and remove it only if no build runs", l.Path, facts.Lasting(l.AgeS)),
+			Risk: rule.RiskNone, Command: "fuser -v '" + strings.ReplaceAll(l.Path, "'", `'\''`) + "'"}}
+	}
+	return nil
 }

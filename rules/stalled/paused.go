@@ -2,6 +2,7 @@ package stalled
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/whyhang/whyhang/probes/evidence"
@@ -26,7 +27,7 @@ when it was seen.
 
 Sources: proc_pid_stat(5) field 3, proc_pid_status(5) TracerPid, signal(7).`,
 	Needs:      []evidence.Need{evidence.NeedTree, evidence.NeedMovement},
-	Suppresses: []rule.ID{"no-movement", "no-answer", "ready-by-its-word"},
+	Suppresses: []rule.ID{"no-movement", "no-answer", "ready-by-its-word", "phase-moves"},
 	Eval:       evalPaused,
 	Against:    againstPaused,
 }
@@ -70,10 +71,11 @@ func evalPaused(c *rule.Case) []rule.Finding {
 	return found
 }
 
-// matters: the process is the server itself, answers its door, or is a part
-// the engine cannot do without.
+// matters: the process is the server itself, answers its door, is a part the
+// engine cannot do without, or one of its compilers, all of which are stopped.
 func matters(c *rule.Case, pid int) bool {
-	return pid == c.Target.PID || pid == c.Engine.MainPID || pid == c.Door.PID(c.Snapshot) || c.Engine.Roles[pid].Head
+	return pid == c.Target.PID || pid == c.Engine.MainPID || pid == c.Door.PID(c.Snapshot) || c.Engine.Roles[pid].Head ||
+		c.Compilers.Stopped && slices.ContainsFunc(c.Compilers.At, func(i int) bool { return c.Processes[i].PID == pid })
 }
 
 // stoppedThroughout is T or t if every look shows the process in that state.
