@@ -115,6 +115,16 @@ func TestStaleLockFile(t *testing.T) {
 	}
 }
 
+// The same below a home directory: Python's own stack says who waits.
+func TestStaleLockFileBelowHome(t *testing.T) {
+	dir := cacheDir(t)
+	lock := filepath.Join(dir, ".cache", "torch_extensions", "py311_cu128", "ext", "lock")
+	yesterday(t, lock)
+	s := cacheServer(t, dir, "torch", "TORCH_EXTENSIONS_DIR=", "CACHES_LOCK="+lock)
+	j := diagnosed(t, quick(s.PID))
+	expect(t, j, rule.Deadlocked, rule.StaleLockFile)
+}
+
 // Twins of the stale lock file: they look alike, and are none.
 func TestNoStaleLockFile(t *testing.T) {
 	for _, tc := range []struct {
@@ -128,6 +138,10 @@ func TestNoStaleLockFile(t *testing.T) {
 			cacheServer(t, dir, "hold")
 			return cacheServer(t, dir, "wait")
 		}, rule.Loading, rule.WaitingForPeer, "holds the lock"},
+		{"an old lock below home, and naps for another reason", func(t *testing.T, dir string) *scenario.Process {
+			yesterday(t, filepath.Join(dir, ".cache", "torch_extensions", "py311_cu128", "ext", "lock"))
+			return cacheServer(t, dir, "rest", "TORCH_EXTENSIONS_DIR=")
+		}, rule.Stalled, rule.NoMovement, ""},
 		{"an old lock of the hub", func(t *testing.T, dir string) *scenario.Process {
 			yesterday(t, filepath.Join(dir, "hub", ".locks", "models--x", "abc.lock"))
 			return cacheServer(t, dir, "rest")

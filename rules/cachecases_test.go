@@ -24,6 +24,12 @@ func (b *snap) cache(path, library string, kind evidence.CacheKind, locks ...evi
 	return b
 }
 
+// named says that a variable of the environment names the last cache.
+func (b *snap) named(variable string) *snap {
+	b.s.Caches[len(b.s.Caches)-1].Variable = variable
+	return b
+}
+
 // batonLock is a lock file of a torch extension, that old.
 func batonLock(age time.Duration, holders ...evidence.FileHolder) evidence.LockFile {
 	return evidence.LockFile{Path: extensions + "/custom_ops/lock", Kind: evidence.LockPresence, Modified: then.Add(-age), Inode: 77, Executable: true, Holders: holders}
@@ -94,6 +100,13 @@ func cacheCases() []builtCase {
 			Findings: []rule.ID{"stale-lock-file"}, Near: []rule.ID{"no-movement", "kernel-build", "waits-for-build"},
 			Sentence: []string{"/custom_ops/lock is 24.0 h old", "no compiler runs"},
 		}, func() *evidence.Snapshot {
+			return at(vllmServer()).cache(extensions, "torch extensions", evidence.CacheBuild, batonLock(24*time.Hour)).naps(10239, 10239, 9.9).naps(10240, 10240, 9.8).named("TORCH_EXTENSIONS_DIR").done()
+		}},
+		{"stale-lock-file-below-home", want{
+			Says:    "The same below a home directory, and nothing but a rhythm says that anybody waits for it: no proof of anything",
+			Verdict: rule.Stalled, Cause: rule.NoMovement, Strength: rule.Likely, ExitCode: 4,
+			Findings: []rule.ID{"no-movement"}, Near: []rule.ID{"stale-lock-file"},
+		}, func() *evidence.Snapshot {
 			return at(vllmServer()).cache(extensions, "torch extensions", evidence.CacheBuild, batonLock(24*time.Hour)).naps(10239, 10239, 9.9).naps(10240, 10240, 9.8).done()
 		}},
 		{"stale-lock-file-of-a-killed-rank", want{
@@ -102,7 +115,7 @@ func cacheCases() []builtCase {
 			Findings: []rule.ID{"stale-lock-file"}, Near: []rule.ID{"no-movement"},
 			Sentence: []string{"120 s old"},
 		}, func() *evidence.Snapshot {
-			return at(vllmServer()).cache(extensions, "torch extensions", evidence.CacheBuild, batonLock(2*time.Minute)).naps(10240, 10240, 9.9).done()
+			return at(vllmServer()).cache(extensions, "torch extensions", evidence.CacheBuild, batonLock(2*time.Minute)).naps(10240, 10240, 9.9).named("TORCH_EXTENSIONS_DIR").done()
 		}},
 		{"stale-lock-file-in-use", want{
 			Says:    "The same lock file, open in a process that does nothing: nobody knows whether it builds",

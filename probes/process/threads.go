@@ -33,6 +33,7 @@ func (r *Reader) threads(pid, via int, h *held) ([]evidence.ThreadFrame, sleeper
 		if seen[i].asleep {
 			s.waiting = append(s.waiting, seen[i].sleeper)
 		}
+		s.naps = s.naps || frames[i].Wchan == "hrtimer_nanosleep"
 	}
 	return frames, s
 }

@@ -112,6 +112,9 @@ type sleepers struct {
 	tids   []int
 	via    int
 	denied bool
+	// naps: one of them sleeps for a time (nanosleep(2)): what it sleeps between
+	// stands in Python's stack alone.
+	naps bool
 }
 
 type sleeper struct {

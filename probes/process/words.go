@@ -46,7 +46,7 @@ const stackBytes = 512
 
 // words reads the words of all sleepers of one process.
 func (r *Reader) words(p *evidence.Process, s sleepers, stacks bool) wordsOf {
-	if len(s.waiting) == 0 {
+	if len(s.waiting) == 0 && !(stacks && s.naps) {
 		return wordsOf{}
 	}
 	leave, ok := r.enter("memory", p.PID)

@@ -24,16 +24,18 @@ Two things are required that do not depend on each other. The maker is gone: no
 process of the machine has the file open, and it is older than every process of
 the tree (or carries the mode that file_baton gives it, whose makers keep it
 open); where not all processes can be seen, it is hours old. And a thread of the
-tree waits for such a file: it wakes about ten times a second, in the first
-thread of its process or in file_baton.py by Python's own stack. On top of
-that nothing comes further over the window, and no compiler lives in the tree.
+tree waits for such a file: it wakes about ten times a second, in file_baton.py
+by Python's own stack or, where the environment names the directory, in the first
+thread of its process. On top of that nothing comes further over the window, and
+no compiler lives in the tree.
 
 Lock files of the filelock package (*.lock of the Hugging Face hub, flashinfer,
 torch inductor) are no such thing: what counts is the kernel's lock on them,
 which ends with its holder. Files of that kind that lie about are harmless.
 
-What would make it wrong: an extension whose lock lies about unused, beside a
-first thread that naps in the same rhythm for another reason. PyTorch since July
+What would make it wrong: a directory named by the environment in which a lock
+lies about unused, beside a first thread that naps in the same rhythm for another
+reason. PyTorch since July
 2026 takes the kernel's lock instead; an old file may stay beside it. A directory
 shared with other machines keeps the rule silent.
 
@@ -62,7 +64,7 @@ func evalStaleLockFile(c *rule.Case) []rule.Finding {
 	}
 	var stale []facts.LockFile
 	for _, l := range c.LockFiles {
-		if l.Kind == evidence.LockPresence && l.Doubt == "" && len(l.Waits) > 0 {
+		if l.Kind == evidence.LockPresence && l.Doubt == "" && l.WaitedFor(c.Snapshot) {
 			stale = append(stale, l)
 		}
 	}

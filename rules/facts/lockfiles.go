@@ -95,6 +95,13 @@ func (l *LockFile) doubt(c *evidence.Cache) string {
 	return ""
 }
 
+// WaitedFor: more than a rhythm says that a thread waits for it. A home
+// directory holds what any program has left behind, so Python's own stack must
+// name the waiter; a directory that the server was told to use is its own.
+func (l *LockFile) WaitedFor(s *evidence.Snapshot) bool {
+	return slices.ContainsFunc(l.Waits, func(n Nap) bool { return n.InWaiter }) || len(l.Waits) > 0 && s.Caches[l.Cache].Variable != ""
+}
+
 // olderThanAll: start times are exact to a second, and file systems to two.
 func olderThanAll(s *evidence.Snapshot, at time.Time) bool {
 	for i := range s.Processes {
@@ -129,6 +136,7 @@ func napsFor(s *evidence.Snapshot, f *Facts, l *evidence.LockFile, c *evidence.C
 		case in == "elsewhere" || !mayUse(s, f, n.PID, c) || supervises(s, f, n.PID):
 			continue
 		}
+		n.InWaiter = in == "file_baton.py" || in == "filelock"
 		naps = append(naps, n)
 	}
 	return naps

@@ -12,6 +12,8 @@ type Nap struct {
 	PID, TID int
 	// PerS is how often it woke in a second.
 	PerS float64
+	// InWaiter: by Python's stack it is in the library that waits for a lock file.
+	InWaiter bool
 	// Frame is the last frame that looked at it, Process and Thread its places
 	// there.
 	Frame, Process, Thread int

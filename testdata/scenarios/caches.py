@@ -3,6 +3,7 @@ called "vllm" and run that as "python3 vllm serve MODEL", which looks like the
 engine. The mode is in CACHES_MODE, the directory in CACHES_DIR.
 
   wait       look for DIR/ext/lock ten times a second, as file_baton.py does
+  torch      the same in a module called file_baton.py, in CACHES_DIR/utils
   build      lock DIR/ext/build.lock with flock(2), run DIR/nvcc, and let three
              forked ranks wait in flock(2) for it
   baton      the same with a file that counts by its existence: the first rank
@@ -21,6 +22,7 @@ import fcntl
 import os
 import socket
 import subprocess
+import sys
 import time
 
 mode, base = os.environ["CACHES_MODE"], os.environ["CACHES_DIR"]
@@ -88,6 +90,15 @@ if mode == "wait":
     print("ready", flush=True)
     wait()
     time.sleep(300)
+elif mode == "torch":
+    os.makedirs(os.path.join(base, "utils"), exist_ok=True)
+    with open(os.path.join(base, "utils", "file_baton.py"), "w") as f:
+        f.write("import os, time\ndef wait(path):\n    while os.path.exists(path):\n        time.sleep(0.1)\n")
+    sys.path.insert(0, os.path.join(base, "utils"))
+    import file_baton
+
+    print("ready", flush=True)
+    file_baton.wait(os.environ["CACHES_LOCK"])
 elif mode in ("build", "filelock"):
     fd = os.open(os.path.join(base, "ext", "build.lock"), os.O_RDWR | os.O_CREAT)
     # Not inherited: a lock of flock(2) belongs to whoever has the descriptor.
