@@ -16,6 +16,7 @@ import (
 func All() []*rule.Rule {
 	return []*rule.Rule{
 		&broken.DeadChild,
+		&broken.MissingHead,
 		&ready.Answers,
 		&ready.ByItsWord,
 		&deadlocked.LockCycle,

@@ -56,6 +56,9 @@ type Connection struct {
 	// PID is the process of the tree that holds it. 0 with Inode 0: nobody has
 	// accepted it; 0 with an Inode: its holder is not known.
 	PID int `json:"pid,omitempty"`
+	// PeerPID is the process of the tree that holds the other end; 0 if none
+	// does, or if that is not known.
+	PeerPID int `json:"peer_pid,omitempty"`
 	// RxQueueBytes were received and not read; TxQueueBytes sent and not
 	// acknowledged.
 	RxQueueBytes int `json:"rx_queue_bytes"`

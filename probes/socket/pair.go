@@ -32,7 +32,6 @@ var (
 // An address that was translated on its way (NAT) matches nothing. A proxy that
 // takes on the addresses of others (IP_TRANSPARENT) makes two that match.
 func Pairs(dir string, inodes map[uint64]bool) (map[uint64]Pair, map[uint64]error, error) {
-	type ends struct{ local, remote netip.AddrPort }
 	var own []row
 	byEnds := map[ends][]row{}
 	t, err := eachRow(dir, bothTables, func(r *row) {
@@ -43,8 +42,7 @@ func Pairs(dir string, inodes map[uint64]bool) (map[uint64]Pair, map[uint64]erro
 			own = append(own, *r)
 		}
 		// An IPv6 socket may speak IPv4: the ends then stand in two tables.
-		at := ends{plain(r.local), plain(r.remote)}
-		byEnds[at] = append(byEnds[at], *r)
+		byEnds[endsOf(r)] = append(byEnds[endsOf(r)], *r)
 	})
 	if err != nil {
 		return nil, nil, err
@@ -54,10 +52,11 @@ func Pairs(dir string, inodes map[uint64]bool) (map[uint64]Pair, map[uint64]erro
 		why[inode] = ErrNoTCP
 	}
 	for _, r := range own {
-		peers := byEnds[ends{plain(r.remote), plain(r.local)}]
+		at := endsOf(&r)
+		peers := byEnds[at.swapped()]
 		delete(why, r.inode)
 		switch {
-		case len(peers) > 1, len(byEnds[ends{plain(r.local), plain(r.remote)}]) > 1:
+		case len(peers) > 1, len(byEnds[at]) > 1:
 			why[r.inode] = ErrTwoPeers
 		case t.cut:
 			why[r.inode] = ErrTooMany
@@ -72,6 +71,13 @@ func Pairs(dir string, inodes map[uint64]bool) (map[uint64]Pair, map[uint64]erro
 	}
 	return pairs, why, nil
 }
+
+// ends are the addresses of a connection, an IPv4 address in an IPv6 row as IPv4.
+type ends struct{ local, remote netip.AddrPort }
+
+func endsOf(r *row) ends { return ends{plain(r.local), plain(r.remote)} }
+
+func (e ends) swapped() ends { return ends{e.remote, e.local} }
 
 func plain(a netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().Unmap().WithZone(""), a.Port())

@@ -18,6 +18,10 @@ scheduler, an engine core, a worker, a detokenizer) and that is a zombie or
 vanished while whyhang looked. The others then wait for it for ever, or for the
 minutes of a time-out, and the HTTP side may go on saying that all is well.
 
+A child that shows no part by a title is counted as lost if it was killed by a
+signal, was not reaped over the whole window, and fewer processes live than the
+command line asks for.
+
 A zombie child of a server whose engine is not known, killed by a signal and
 not reaped over the whole window, is only likely to matter: a correct answer
 outranks it.
@@ -43,11 +47,29 @@ func evalDeadChild(c *rule.Case) []rule.Finding {
 		switch {
 		case known && role.Head:
 			found = append(found, lost(c, i, c.Engine.Known.Name+"'s "+c.Engine.RoleOf(p), rule.Strong))
+		case c.Engine.Untitled[p.PID] && killed(c, p) && zombieThroughout(c, p.PID) && short(c):
+			found = append(found, lost(c, i, fmt.Sprintf("one of %s's processes, %q", c.Engine.Known.Name, p.Name), rule.Strong))
 		case c.Engine.Known == nil && p.PPID == c.Target.PID && killed(c, p) && zombieThroughout(c, p.PID):
 			found = append(found, lost(c, i, fmt.Sprintf("its child %q", p.Name), rule.Likely))
 		}
 	}
 	return found
+}
+
+// short: fewer processes live than the command line asks for, whatever part
+// they play.
+func short(c *rule.Case) bool {
+	want, have := 0, 0
+	for _, h := range c.Heads {
+		want += h.Expected
+		have += len(h.Living)
+	}
+	for pid, untitled := range c.Engine.Untitled {
+		if untitled && c.Tree.Alive[pid] {
+			have++
+		}
+	}
+	return have < want
 }
 
 // lost is the finding about one dead process.

@@ -20,6 +20,9 @@ type Engine struct {
 	Command engines.CommandLine
 	// Roles are the parts the processes play, by PID.
 	Roles map[int]engines.Role
+	// Untitled are processes that may be a part of the engine and do not show
+	// which, by PID: see untitled.go.
+	Untitled map[int]bool
 	// Model is the path or name on the command line, Served the ID the API
 	// knows it by; both "" if not given.
 	Model  string
@@ -56,6 +59,7 @@ func engineOf(s *evidence.Snapshot) Engine {
 	}
 	if e.Known != nil {
 		e.readCommand(s)
+		e.untitled(s)
 	}
 	return e
 }

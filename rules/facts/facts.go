@@ -7,6 +7,8 @@ type Facts struct {
 	Tree   Tree
 	Engine Engine
 	Heads  []HeadCount
+	// LostParts wrote to the log and are not there any more.
+	LostParts []LostPart
 	// Moves is what moved before whyhang asked anything, MovesAsked what moved
 	// while the check was under way.
 	Moves       Movement
@@ -27,6 +29,7 @@ func Of(s *evidence.Snapshot) *Facts {
 	f.Moves, f.MovesAsked = movementOf(s), movementAsked(s)
 	f.WaitGraph = waitGraphOf(s)
 	f.Phases = timelineOf(s, f.Engine)
+	f.LostParts = lostParts(s, f)
 	f.WeightsDone = weightsOf(s, f)
 	f.Door = doorOf(s, f)
 	f.Comparison = comparisonOf(s)

@@ -2,6 +2,7 @@ package stalled
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/whyhang/whyhang/probes/evidence"
@@ -73,7 +74,8 @@ func evalPaused(c *rule.Case) []rule.Finding {
 // matters: the process is the server itself, answers its door, or is a part
 // the engine cannot do without.
 func matters(c *rule.Case, pid int) bool {
-	return pid == c.Target.PID || pid == c.Engine.MainPID || pid == c.Door.PID(c.Snapshot) || c.Engine.Roles[pid].Head
+	return pid == c.Target.PID || pid == c.Engine.MainPID || pid == c.Door.PID(c.Snapshot) || c.Engine.Roles[pid].Head ||
+		c.Engine.Untitled[pid] && slices.ContainsFunc(c.Heads, func(h facts.HeadCount) bool { return len(h.Living) < h.Expected })
 }
 
 // stoppedThroughout is T or t if every look shows the process in that state.
