@@ -10,6 +10,9 @@ type Sockets struct {
 	SameNetNS   *bool        `json:"same_net_ns,omitempty"`
 	Listeners   []Listener   `json:"listeners,omitempty"`
 	Connections []Connection `json:"connections,omitempty"`
+	// Endpoints are the addresses at which the tree is to meet others, as they
+	// were in the last look.
+	Endpoints []Endpoint `json:"endpoints,omitempty"`
 	// OwnersKnown: the descriptors of every process of the tree were readable,
 	// so that a socket without an owner in the tree really has none.
 	OwnersKnown bool `json:"owners_known"`

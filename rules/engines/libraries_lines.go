@@ -51,7 +51,7 @@ var libraryLines = known("common",
 	line{anyPhase, consequence, "abort", "Terminating the process after attempting to dump debug info", ``,
 		lines{"[rank2]:[F222 23:40:37.426415540 ProcessGroupNCCL.cpp:1557] Terminating the process after attempting to dump debug info, due to collective timeout or exception."}, lines{"Terminating the process"}},
 
-	line{anyPhase, heartbeat, "placement", "Waiting for creating a placement group of specs for ", ``,
+	line{anyPhase, heartbeat, "placement", "Waiting for creating a placement group of specs for ", `of specs for (?P<seconds>\d+) seconds`,
 		lines{"INFO 04-20 10:00:00 [ray_utils.py:233] Waiting for creating a placement group of specs for 10 seconds. specs=[{'GPU': 1.0}]. Check `ray status`"}, lines{"creating a placement group"}},
 	line{anyPhase, fatal, "no-placement", "Cannot provide a placement group of ", ``,
 		lines{"ValueError: Cannot provide a placement group of placement_group_specs=[{'GPU': 1.0}] within 1800 seconds."}, lines{"placement group created"}},

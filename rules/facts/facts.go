@@ -17,6 +17,7 @@ type Facts struct {
 	WeightsDone WeightsDone
 	Phases      Timeline
 	Door        Door
+	Meetings    []Meeting
 	Comparison  *evidence.Baseline
 }
 
@@ -32,6 +33,7 @@ func Of(s *evidence.Snapshot) *Facts {
 	f.LostParts = lostParts(s, f)
 	f.WeightsDone = weightsOf(s, f)
 	f.Door = doorOf(s, f)
+	f.Meetings = meetingsOf(s, f)
 	f.Comparison = comparisonOf(s)
 	return f
 }

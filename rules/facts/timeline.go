@@ -242,6 +242,37 @@ func (t *Timeline) Wrote(rank string) *Event {
 	return nil
 }
 
+// Line is the last line of a signature, nil if there is none.
+func (t *Timeline) Line(signature string) *Event {
+	for i := len(t.events) - 1; i >= 0; i-- {
+		if t.events[i].Mark.Signature == signature {
+			return &t.events[i]
+		}
+	}
+	return nil
+}
+
+// Attempt is the last line about an attempt to reach another rank.
+func (t *Timeline) Attempt() *Event {
+	for i := len(t.events) - 1; i >= 0; i-- {
+		m := t.events[i].Mark
+		if m.Phase == evidence.PhaseCommunicator && (m.Kind == evidence.KindRetry || m.Kind == evidence.KindStall) {
+			return &t.events[i]
+		}
+	}
+	return nil
+}
+
+// Reached is the first line that begins or marks a phase.
+func (t *Timeline) Reached(p evidence.Phase) *Event {
+	for i := range t.events {
+		if m := t.events[i].Mark; m.Phase == p && (m.Kind == evidence.KindBegin || m.Kind == evidence.KindMark) {
+			return &t.events[i]
+		}
+	}
+	return nil
+}
+
 // Beyond is the first line that only ranks write whose group is complete: the
 // end of the set-up of communicators, or a line of the engine about a later
 // phase of the load.

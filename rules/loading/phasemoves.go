@@ -93,6 +93,6 @@ func evalPhaseMoves(c *rule.Case) []rule.Finding {
 		f.Cites = append(f.Cites, citeMove(c, m))
 	}
 	f.Cites = append(f.Cites, citeLog(c)...)
-	f.Says += patience(p)
+	f.Says += c.OddRanks() + patience(p)
 	return []rule.Finding{f}
 }

@@ -88,6 +88,8 @@ const (
 	ForkLock     Cause = "fork-lock"
 	PipeCycle    Cause = "pipe-cycle"
 	LostWakeup   Cause = "lost-wakeup"
+	MissingRank  Cause = "missing-rank"
+	RankMismatch Cause = "rank-mismatch"
 
 	NoAnswer      Cause = "no-answer"
 	WrongAnswer   Cause = "wrong-answer"

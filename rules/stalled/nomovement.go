@@ -45,7 +45,7 @@ func evalNoMovement(c *rule.Case) []rule.Finding {
 		return nil // what it holds or reads may be hidden
 	}
 	meant := c.Engine.Known != nil || c.WeightsDone.Held
-	if !meant || c.Door.Listens || c.Moves.WindowMS < longEnoughMS {
+	if !meant || c.Door.Listens && !c.Door.Closed || c.Moves.WindowMS < longEnoughMS {
 		return nil
 	}
 	if facts.Furthest(&c.Moves) != nil {
@@ -74,5 +74,6 @@ func evalNoMovement(c *rule.Case) []rule.Finding {
 			f.Cites = append(f.Cites, c.Cite("line of the last phase in the log", l.Field("line")...))
 		}
 	}
+	f.Says += c.OddRanks()
 	return []rule.Finding{f}
 }
