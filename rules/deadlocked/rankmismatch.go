@@ -38,50 +38,81 @@ Linux 6.18.`,
 }
 
 func evalRankMismatch(c *rule.Case) []rule.Finding {
-	found := circles(c, rule.RankMismatch, throughRanks)
-	for i := range found {
-		found[i].Says += c.OddRanks()
+	var found []rule.Finding
+	pairs := facing(c)
+	told := map[int]bool{}
+	for _, p := range pairs {
+		for grade, closed := range c.WaitGraph.ClosedAt {
+			if slices.Contains(closed, p[0].PID) && slices.Contains(closed, p[1].PID) {
+				s := circleStrength(c, facts.Proof(grade), []int{p[0].TID, p[1].TID})
+				found = append(found, outOfStep(c, p, s, "and only they themselves could send"))
+				told[p[0].TID], told[p[1].TID] = true, true
+				break
+			}
+		}
+	}
+	for _, f := range circles(c, rule.RankMismatch, throughRanks) {
+		if !told[f.Culprits[0].TID] {
+			f.Says += c.OddRanks()
+			found = append(found, f)
+		}
 	}
 	if len(found) > 0 || c.Phases.Ready != nil || c.Door.Listener >= 0 || c.Moves.WindowMS < meetingWindowMS || facts.Furthest(&c.Moves) != nil {
 		return found
 	}
 	rest := facts.AtRest(c.Snapshot, &c.Moves)
-	var tids []int
-	for tid := range c.WaitGraph.Waiters {
-		tids = append(tids, tid)
-	}
-	slices.Sort(tids)
-	for _, tid := range tids {
-		a := c.WaitGraph.Waiters[tid]
-		for _, peer := range tids {
-			b := c.WaitGraph.Waiters[peer]
-			if a.PID >= b.PID || !rest[a.PID] || !rest[b.PID] || !faces(c, a, b) {
-				continue
-			}
-			f := rule.Finding{Cause: rule.RankMismatch, Strength: rule.Likely,
-				Says: fmt.Sprintf("Ranks are out of step: %s and %s each wait to receive from the other (%s), nothing is on its way, and no thread of either ran in %.0f s.%s",
-					c.Part(a.PID), c.Part(b.PID), blockedOf(c, a).Connection, c.Moves.WindowMS/1000, c.OddRanks()),
-				Culprits: []rule.Culprit{culprit(c, a), culprit(c, b)},
-				Cites:    append(citeWait(c, a), citeWait(c, b)...),
-				FlipsIf:  []string{"any thread of the two runs again (its schedstat changes)"},
-				Next:     restart(c, a.PID)}
-			if phase, behind, _ := c.Phases.Laggards(); phase != "" && c.WaitGraph.Looks >= 2 && !c.WaitGraph.Unclocked {
-				f.Strength = rule.Strong
-				if ev := c.Phases.Wrote(behind[0]); ev != nil {
-					f.Cites = append(f.Cites, c.Cite("the last line of the rank that is behind", ev.Field("text")...))
-				}
-			}
-			return append(found, f)
+	for _, p := range pairs {
+		if !rest[p[0].PID] || !rest[p[1].PID] {
+			continue
 		}
+		s := rule.Likely
+		phase, behind, _ := c.Phases.Laggards()
+		if phase != "" && c.WaitGraph.Looks >= 2 && !c.WaitGraph.Unclocked {
+			s = rule.Strong
+		}
+		f := outOfStep(c, p, s, fmt.Sprintf("and no thread of either ran in %.0f s", c.Moves.WindowMS/1000))
+		if phase != "" {
+			if ev := c.Phases.Wrote(behind[0]); ev != nil {
+				f.Cites = append(f.Cites, c.Cite("the last line of the rank that is behind", ev.Field("text")...))
+			}
+		}
+		return []rule.Finding{f}
 	}
-	return found
+	return nil
 }
 
-// faces: two ranks read from the two ends of one TCP connection.
-func faces(c *rule.Case, a, b facts.Waiter) bool {
-	x, y := blockedOf(c, a), blockedOf(c, b)
-	return x != nil && y != nil && isRank(c.Engine.Roles[a.PID].Name) && isRank(c.Engine.Roles[b.PID].Name) &&
-		x.Connection != "" && x.Connection == reversed(y.Connection) && empty(x) && empty(y)
+// outOfStep is the finding about two ranks.
+func outOfStep(c *rule.Case, p [2]facts.Waiter, s rule.Strength, why string) rule.Finding {
+	a, b := p[0], p[1]
+	return rule.Finding{Cause: rule.RankMismatch, Strength: s,
+		Says: fmt.Sprintf("Ranks are out of step: %s and %s each wait to receive from the other (%s), nothing is on its way, %s.%s",
+			c.Part(a.PID), c.Part(b.PID), blockedOf(c, a).Connection, why, c.OddRanks()),
+		Culprits: []rule.Culprit{culprit(c, a), culprit(c, b)},
+		Cites:    append(citeWait(c, a), citeWait(c, b)...),
+		FlipsIf:  []string{"any thread of the two runs again (its schedstat changes)"},
+		Next:     restart(c, a.PID)}
+}
+
+// facing are the pairs of ranks that read from the two ends of one connection.
+func facing(c *rule.Case) [][2]facts.Waiter {
+	byConnection := map[string]facts.Waiter{}
+	var tids []int
+	for tid, n := range c.WaitGraph.Waiters {
+		if b := blockedOf(c, n); b != nil && b.Connection != "" && empty(b) && isRank(c.Engine.Roles[n.PID].Name) {
+			byConnection[b.Connection] = n
+			tids = append(tids, tid)
+		}
+	}
+	slices.Sort(tids)
+	var pairs [][2]facts.Waiter
+	for _, tid := range tids {
+		a := c.WaitGraph.Waiters[tid]
+		b, ok := byConnection[reversed(blockedOf(c, a).Connection)]
+		if ok && a.PID != b.PID && a.TID < b.TID {
+			pairs = append(pairs, [2]facts.Waiter{a, b})
+		}
+	}
+	return pairs
 }
 
 func empty(b *evidence.Blocked) bool {
