@@ -137,8 +137,12 @@ func lostParts(s *evidence.Snapshot, f *Facts) []LostPart {
 			ours = true
 		case alive[part.NSPID] || part.Role == "api-server":
 		default:
-			lost = slices.DeleteFunc(lost, func(l LostPart) bool { return l.NSPID == part.NSPID })
-			lost = append(lost, LostPart{part, ev.Field("text"), ev.Hit.Line})
+			l := LostPart{part, ev.Field("text"), ev.Hit.Line}
+			if at := slices.IndexFunc(lost, func(l LostPart) bool { return l.NSPID == part.NSPID }); at >= 0 {
+				lost[at] = l // a later line of it, which may name its rank
+			} else {
+				lost = append(lost, l)
+			}
 		}
 	}
 	if !ours {

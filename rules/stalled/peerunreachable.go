@@ -111,7 +111,7 @@ func refusedPeer(c *rule.Case) *rule.Finding {
 		}
 		says := fmt.Sprintf("It waits for a peer that nobody serves: its ranks are to meet at %s (%s), and nobody listens there", m.Address, m.Because)
 		f := waitsInVain(c, says, rule.Step{Do: "Look why rank 0 does not listen there", Risk: rule.RiskNone, Command: "ss -ltnp"},
-			c.Cite("somebody listens there", "sockets", "endpoints", m.Endpoint, "served"), c.Cite("where the address stands", m.At...))
+			c.Cite("an address of this machine at which nobody listens", "sockets", "endpoints", m.Endpoint, "address"), c.Cite("where the address stands", m.At...))
 		// That somebody tries shows in the log alone; else the address may be one
 		// that is not used.
 		if ev := c.Phases.Attempt(); ev != nil {
