@@ -17,8 +17,8 @@ import (
 )
 
 // engineTree starts the stand-in for SGLang's process tree, its log in a file,
-// and gives the PIDs of its children.
-func engineTree(t *testing.T, mode string, ranks int) (*scenario.Process, []int) {
+// and gives the PIDs of its children. A program may be named to run it.
+func engineTree(t *testing.T, mode string, ranks int, under ...string) (*scenario.Process, []int) {
 	t.Helper()
 	python := pythons(t)[0]
 	dir := t.TempDir()
@@ -35,7 +35,8 @@ func engineTree(t *testing.T, mode string, ranks int) (*scenario.Process, []int)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(python, "-m", "sglang.launch_server", "--model-path", "fake", "--tp", strconv.Itoa(ranks), "--port", strconv.Itoa(freePort(t)), "--scenario", mode)
+	args := append(under, python, "-m", "sglang.launch_server", "--model-path", "fake", "--tp", strconv.Itoa(ranks), "--port", strconv.Itoa(freePort(t)), "--scenario", mode)
+	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = append(os.Environ(), "READY_FD=3", "PYTHONPATH="+packages, "PYTHONDONTWRITEBYTECODE=1", "FAKE_WEIGHTS="+weights)
 	p := scenario.StartCmd(t, nil, cmd)
@@ -43,6 +44,13 @@ func engineTree(t *testing.T, mode string, ranks int) (*scenario.Process, []int)
 	for _, word := range strings.Fields(p.Ready) {
 		pid, _ := strconv.Atoi(word)
 		kids = append(kids, pid)
+	}
+	if mode == "orphans" { // the others end with their launcher
+		t.Cleanup(func() {
+			for _, pid := range kids {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		})
 	}
 	return p, kids
 }
@@ -143,4 +151,29 @@ func TestStoppedRank(t *testing.T) {
 		}
 	}
 	t.Errorf("%s/%s: %s", j.Verdict, j.Cause, j.Sentence)
+}
+
+// A rank that has outlived its launcher is the child of an init; so is no rank
+// whose launcher lives.
+func TestLeftBehind(t *testing.T) {
+	_, kids := engineTree(t, "orphans", 3, scenario.Build(t, "subreaper"))
+	o := quick(kids[1])
+	o.Window = time.Second
+	j := diagnosed(t, o)
+	expect(t, j, rule.Broken, rule.DeadChild)
+	if !strings.Contains(j.Sentence, "scheduler TP1") || !strings.Contains(j.Sentence, "left behind") || !strings.Contains(j.Sentence, "tini") {
+		t.Error(j.Sentence)
+	}
+	_, kids = engineTree(t, "absent", 3, scenario.Build(t, "subreaper"))
+	expect(t, diagnosed(t, quick(kids[1])), rule.Deadlocked, rule.MissingRank)
+}
+
+// Asked for a rank, it is the whole server that is judged.
+func TestAskedForARank(t *testing.T) {
+	s, kids := engineTree(t, "absent", 3)
+	j := diagnosed(t, quick(kids[1]))
+	expect(t, j, rule.Deadlocked, rule.MissingRank)
+	if j.Case.Target.PID != s.PID || j.Case.Target.AskedPID != kids[1] {
+		t.Errorf("%+v", j.Case.Target)
+	}
 }

@@ -17,6 +17,7 @@ func All() []*rule.Rule {
 	return []*rule.Rule{
 		&broken.DeadChild,
 		&broken.MissingHead,
+		&broken.LeftBehind,
 		&ready.Answers,
 		&ready.ByItsWord,
 		&deadlocked.LockCycle,

@@ -61,6 +61,13 @@ func outOfStep(threads int) *snap {
 	return b.sglangLog(63, 60)
 }
 
+// parentless is a scheduler alone, as the child of process 1.
+func parentless(parent string) *evidence.Snapshot {
+	b := aServer(9501, "sglang::scheduler_TP1")
+	b.s.Target.ParentPID, b.s.Target.ParentName = 1, parent
+	return b.frames(nil, window...).done()
+}
+
 func rankCases() []builtCase {
 	meeting := func(b *snap, served bool) *snap {
 		b.s.Processes[2].Env = map[string]string{"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
@@ -140,6 +147,16 @@ func rankCases() []builtCase {
 			b := sglangServer(2, 2).process(9600, 9500, "sglang::scheduler_TP0")
 			return b.frames(map[int]moves{9600: {gone: true}, 9500: {user: 300, anon: 30 << 20}, 9501: {user: 300, anon: 30 << 20}}, 0, 0.1, 1, 2.1).sglangLog(53, 2).done()
 		}},
+		{"left-behind", want{
+			Says:    "A scheduler whose launcher was killed, now a child of systemd",
+			Verdict: rule.Broken, Cause: rule.DeadChild, Strength: rule.Strong, ExitCode: 7,
+			Findings: []rule.ID{"left-behind"}, Near: []rule.ID{"no-movement", "missing-head"}, Sentence: []string{"left behind", "scheduler TP1 (process 9501)", "systemd"},
+		}, func() *evidence.Snapshot { return parentless("systemd") }},
+		{"engine-as-a-library", want{
+			Says:    "The same scheduler, and its parent is a Python program that has the engine as a library",
+			Verdict: rule.Stalled, Cause: rule.NoMovement, Strength: rule.Likely, ExitCode: 4,
+			Findings: []rule.ID{"no-movement"}, Near: []rule.ID{"left-behind"},
+		}, func() *evidence.Snapshot { return parentless("python3") }},
 		{"missing-rank", want{
 			Says:    "Two of three ranks have met at the store, the third was never started, nothing moves",
 			Verdict: rule.Deadlocked, Cause: rule.MissingRank, Strength: rule.Strong, ExitCode: 5,

@@ -17,6 +17,7 @@ usage: PYTHONPATH=testdata/scenarios/engine python3 -m sglang.launch_server \
   step-slow     the same, but another thread of TP1 sends 3 KB every 5 s
   step-epoll    as step, with a thread in each that waits for events
   wait          TP0 reads from TP1, which works
+  orphans       as absent, and the launcher kills itself: the ranks live on
   dies          as met; TP1 kills itself after two seconds
 
 Lines go to standard error, as the engine's do; "ready" to descriptor READY_FD.
@@ -58,7 +59,8 @@ def set_title(title):
 def child(title, run, *args):
     pid = os.fork()
     if pid == 0:
-        libc.prctl(1, signal.SIGKILL, 0, 0, 0)
+        if mode != "orphans":
+            libc.prctl(1, signal.SIGKILL, 0, 0, 0)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         set_title(title)
         run(*args)
@@ -122,7 +124,7 @@ def scheduler(rank, store):
     else:
         own = socket.create_connection(store.getsockname())
         store.close()
-        if mode == "absent":
+        if mode in ("absent", "orphans"):
             own.recv(1)
     log(name, "Init torch distributed ends. elapsed=1.20 s, mem usage=0.10 GB") if not (mode.startswith("step") and rank == 1) else None
     if mode.startswith("step") or mode == "wait":
@@ -171,7 +173,7 @@ if mode == "refused":
     address = store.getsockname()[1]
     store.close()
     store = address
-started = 1 if mode == "early" else ranks - 1 if mode == "absent" else ranks
+started = 1 if mode == "early" else ranks - 1 if mode in ("absent", "orphans") else ranks
 kids = [child("sglang::scheduler_TP%d" % r, scheduler, r, store) for r in range(started)]
 if mode != "early":
     kids.append(child("sglang::detokenizer", rest))
@@ -189,4 +191,6 @@ time.sleep(0.3)
 os.write(ready_fd, f"ready {' '.join(map(str, kids))}\n".encode())
 if mode == "early":
     work()
+if mode == "orphans":
+    os.kill(os.getpid(), signal.SIGKILL)
 select.select([0], [], [])
