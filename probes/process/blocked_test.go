@@ -215,6 +215,7 @@ func TestBlockedOrdinaryUser(t *testing.T) {
 	}{
 		{"pipe_ends", "stdout", []shape{{1, childEnds, []int{2}, "", false}, {2, pipeWrite, []int{1}, deniedHere, true}}},
 		{"socket_ends", "read", []shape{{1, socketRead, []int{1, 2}, deniedHere, true}, {2, socketRead, []int{1, 2}, deniedHere, true}}},
+		{"socket_ends", "tcp", []shape{{1, socketRead, []int{1, 2}, deniedHere, true}, {2, socketRead, []int{1, 2}, deniedHere, true}}},
 		{"file_locks", "flock-slow", []shape{{1, byFlock, []int{2}, deniedHere, true}}},
 		{"file_locks", "posix-slow", []shape{{1, byPosix, []int{2}, "", false}}},
 	} {

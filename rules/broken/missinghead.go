@@ -52,7 +52,7 @@ func evalMissingHead(c *rule.Case) []rule.Finding {
 	var found []rule.Finding
 	named := map[string]bool{} // roles of which the log names the lost one
 	for _, l := range c.LostParts {
-		if seenToEnd(c, l.NSPID) || complete(c, l.Role) {
+		if seenToEnd(c, l.NSPID) || complete(c, l.Role) || !c.Since(l.Written) {
 			continue
 		}
 		named[l.Role] = true
@@ -130,16 +130,16 @@ func titled(c *rule.Case) bool {
 // says so.
 func wasThere(c *rule.Case, h facts.HeadCount) (string, rule.Cite) {
 	for _, rank := range h.Absent {
-		if ev := c.Phases.Wrote(rank); ev != nil {
+		if ev := c.Phases.Wrote(rank); ev != nil && c.Since(ev.Hit.At) {
 			return fmt.Sprintf("%s wrote line %d of the log", rank, ev.Hit.Line), c.Cite("its last known line", ev.Field("text")...)
 		}
 	}
-	if ev := c.Phases.Ready; ev != nil {
+	if ev := c.Phases.Ready; ev != nil && c.Since(ev.Hit.At) {
 		return fmt.Sprintf("line %d of the log says that the server was ready, which takes all of them", ev.Hit.Line), c.Cite("its own word", ev.Field("text")...)
 	}
 	// Each data parallel replica is a group of its own.
 	replicas := strings.Contains(h.Because, "--dp ") || strings.Contains(h.Because, "--data-parallel-size ")
-	if ev := c.Phases.Beyond(c.Engine.ID()); ev != nil && (h.Role == "scheduler" || h.Role == "worker") && !replicas {
+	if ev := c.Phases.Beyond(c.Engine.ID()); ev != nil && c.Since(ev.Hit.At) && (h.Role == "scheduler" || h.Role == "worker") && !replicas {
 		return fmt.Sprintf("line %d of the log comes after all ranks have met", ev.Hit.Line), c.Cite("a line that takes all ranks", ev.Field("text")...)
 	}
 	return "", rule.Cite{}

@@ -76,10 +76,10 @@ func doorOf(s *evidence.Snapshot, f *Facts) Door {
 }
 
 // opensElsewhere: requests come in through a unix socket or a descriptor that was
-// handed to the server.
+// handed to the server, or at another node.
 func (f *Facts) opensElsewhere() bool {
-	_, elsewhere := f.Engine.Command.Value("--uds", "--fd")
-	return elsewhere
+	_, elsewhere := f.Engine.Command.Value("--uds", "--fd", "--headless")
+	return elsewhere || f.Engine.Command.Int(0, "--node-rank", "-r") > 0
 }
 
 // forParts: a listener at which the engine's own parts meet (a store, a message

@@ -3,6 +3,7 @@ package facts
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/whyhang/whyhang/probes/evidence"
 	"github.com/whyhang/whyhang/rules/engines"
@@ -17,6 +18,8 @@ type Engine struct {
 	At      []any
 	// MainPID is the process whose command line is the server's.
 	MainPID int
+	// Started is when that process was started; zero if not known.
+	Started time.Time
 	Command engines.CommandLine
 	// Roles are the parts the processes play, by PID.
 	Roles map[int]engines.Role
@@ -117,6 +120,7 @@ func (e *Engine) readCommand(s *evidence.Snapshot) {
 		return
 	}
 	f := e.Known.Flags
+	e.Started = main.Started
 	e.Command = engines.CommandLine{Argv: main.Argv}
 	value := func(names []string) string {
 		if v, ok := e.Command.Value(names...); ok {

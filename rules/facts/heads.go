@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/whyhang/whyhang/probes/evidence"
 	"github.com/whyhang/whyhang/rules/engines"
@@ -102,7 +103,20 @@ type LostPart struct {
 	// At is the text of its last known line in the snapshot.
 	At   []any
 	Line int64
+	// Written is the time stamp of the line, nil if it has none.
+	Written *time.Time
 }
+
+// Since tells whether a line of the log was written in the life of the main
+// process: one that was just started may write to the log of its predecessor,
+// and have said nothing yet. A line without a time counts as new.
+func (f *Facts) Since(written *time.Time) bool {
+	return written == nil || f.Engine.Started.IsZero() || written.After(f.Engine.Started.Add(-clockSlack))
+}
+
+// clockSlack is for start times, which are exact to a second, and for time
+// stamps without fractions.
+const clockSlack = 3 * time.Second
 
 // lostParts are the parts that the log names by PID and that do not live any
 // more. The log must be this server's: it names the main process, too.
@@ -137,7 +151,7 @@ func lostParts(s *evidence.Snapshot, f *Facts) []LostPart {
 			ours = true
 		case alive[part.NSPID] || part.Role == "api-server":
 		default:
-			l := LostPart{part, ev.Field("text"), ev.Hit.Line}
+			l := LostPart{part, ev.Field("text"), ev.Hit.Line, ev.Hit.At}
 			if at := slices.IndexFunc(lost, func(l LostPart) bool { return l.NSPID == part.NSPID }); at >= 0 {
 				lost[at] = l // a later line of it, which may name its rank
 			} else {
