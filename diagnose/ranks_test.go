@@ -86,6 +86,7 @@ func TestRanks(t *testing.T) {
 		// A peer that nobody serves.
 		{"syn", 2, rule.Stalled, rule.NoMovement, rule.Strong, "tries to reach 127.0.0.1:"},
 		{"refused", 2, rule.Stalled, rule.NoMovement, rule.Strong, "nobody listens there"},
+		{"placement", 2, rule.Stalled, rule.NoMovement, rule.Strong, "It waits for Ray to place its workers"},
 		// Out of step, and only late.
 		{"step", 2, rule.Deadlocked, rule.RankMismatch, 0, "and only they themselves could send"},
 		{"step-epoll", 2, rule.Deadlocked, rule.RankMismatch, rule.Strong, "each wait to receive from the other"},

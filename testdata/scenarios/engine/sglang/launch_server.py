@@ -13,6 +13,7 @@ usage: PYTHONPATH=testdata/scenarios/engine python3 -m sglang.launch_server \
   met           all have met, and read weights
   syn           TP1 tries to reach a port that answers nothing: its queue is full
   refused       TP1 tries to reach a port at which nobody listens, and logs it
+  placement     Ray has no place for the workers; each second a line says so
   step          TP0 and TP1 read from each other; TP1 is a phase behind
   step-slow     the same, but another thread of TP1 sends 3 KB every 5 s
   step-epoll    as step, with a thread in each that waits for events
@@ -173,9 +174,9 @@ if mode == "refused":
     address = store.getsockname()[1]
     store.close()
     store = address
-started = 1 if mode == "early" else ranks - 1 if mode in ("absent", "orphans") else ranks
+started = 0 if mode == "placement" else 1 if mode == "early" else ranks - 1 if mode in ("absent", "orphans") else ranks
 kids = [child("sglang::scheduler_TP%d" % r, scheduler, r, store) for r in range(started)]
-if mode != "early":
+if mode not in ("early", "placement"):
     kids.append(child("sglang::detokenizer", rest))
 if mode != "refused":
     store.close()
@@ -191,6 +192,10 @@ time.sleep(0.3)
 os.write(ready_fd, f"ready {' '.join(map(str, kids))}\n".encode())
 if mode == "early":
     work()
+for n in range(1, 300 if mode == "placement" else 0):
+    log("", f"Waiting for creating a placement group of specs for {n} seconds. specs=[{{'GPU': 1.0}}]. Check `ray status`")
+    if select.select([0], [], [], 1)[0]:
+        break
 if mode == "orphans":
     os.kill(os.getpid(), signal.SIGKILL)
 select.select([0], [], [])
