@@ -33,7 +33,7 @@ Sources: proc_pid_net(5), the engines' log lines (rules/engines).`,
 	Against: func(c *rule.Case) *rule.Because {
 		waits, works := restAndWork(c)
 		if len(waits) > 0 && len(works) == 0 {
-			return &rule.Because{Says: fmt.Sprintf("%d ranks do nothing, and no rank moves", len(waits)), Cites: []rule.Cite{c.Cite("one of them", "processes", c.Tree.Index[waits[0]], "pid")}}
+			return &rule.Because{Says: fmt.Sprintf("no rank moves, %d of them rest", len(waits)), Cites: []rule.Cite{c.Cite("one of them", "processes", c.Tree.Index[waits[0]], "pid")}}
 		}
 		return nil
 	},
