@@ -37,8 +37,9 @@ var deadKinds = []struct {
 	{rule.OrphanedLock, [][]string{{"orphan", "ended"}, {"orphan", "process"}}, [][]string{{"orphan", "lives"}, {"orphan", "handed"}}},
 	{rule.ForkLock, [][]string{{"forked", "normal", "waits"}, {"forked", "normal", "sleeps"}}, [][]string{{"forked", "normal", "own"}}},
 	{rule.PipeCycle,
-		[][]string{{"pipe_ends", "self"}, {"pipe_ends", "self-full"}, {"pipe_ends", "stdout"}, {"pipe_ends", "cross"}, {"pipe_ends", "fifo", "FIFO", "FIFO"}, {"socket_ends", "read"}, {"socket_ends", "full"}, {"waits_for_child", "pid"}, {"waits_for_child", "any"}},
-		[][]string{{"pipe_ends", "threads"}, {"pipe_ends", "fifo-self", "FIFO"}, {"pipe_ends", "stdout-slow"}, {"pipe_ends", "cross-slow"}, {"waits_for_child", "sleeps"}, {"waits_for_child", "other"}, {"socket_ends", "timeout"}, {"socket_ends", "read-slow"}, {"socket_ends", "full-slow"}, {"socket_ends", "tcp"}}},
+		[][]string{{"pipe_ends", "self"}, {"pipe_ends", "self-full"}, {"pipe_ends", "stdout"}, {"pipe_ends", "cross"}, {"pipe_ends", "fifo", "FIFO", "FIFO"}, {"socket_ends", "read"}, {"socket_ends", "full"}, {"socket_ends", "tcp"}, {"waits_for_child", "pid"}, {"waits_for_child", "any"}},
+		[][]string{{"pipe_ends", "threads"}, {"pipe_ends", "fifo-self", "FIFO"}, {"pipe_ends", "stdout-slow"}, {"pipe_ends", "cross-slow"}, {"waits_for_child", "sleeps"}, {"waits_for_child", "other"}, {"socket_ends", "timeout"}, {"socket_ends", "read-slow"}, {"socket_ends", "full-slow"},
+			{"socket_ends", "tcp-slow"}, {"socket_ends", "tcp-trickle"}, {"socket_ends", "tcp-timeout"}, {"socket_ends", "tcp-self"}}},
 }
 
 func TestEveryKindOfWait(t *testing.T) {

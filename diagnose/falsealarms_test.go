@@ -35,6 +35,7 @@ var healthy = []struct {
 	{"C semaphores", healthyC("semaphores")},
 	{"C joins of short threads", healthyC("joins")},
 	{"C pipe between processes", healthyC("pipes")},
+	{"C TCP between processes", healthyC("connections")},
 	{"C 131 threads in order", func(t *testing.T) *scenario.Process { return scenario.Start(t, "ordered") }},
 	{"Go", func(t *testing.T) *scenario.Process { return built(t, "go", "build", "-o", "OUT", "main.go") }},
 	{"Rust", func(t *testing.T) *scenario.Process { return built(t, "rustc", "-O", "-o", "OUT", "healthy.rs") }},

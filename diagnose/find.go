@@ -36,22 +36,30 @@ func (r *run) find(ctx context.Context) bool {
 func (r *run) climb(ctx context.Context, procs []evidence.Process) []evidence.Process {
 	const deepest = 6
 	for range deepest {
-		if len(procs) == 0 || procs[0].PPID <= 1 {
+		// In a container, the server itself is often process 1.
+		if len(procs) == 0 || procs[0].PPID < 1 {
 			break
 		}
 		e := facts.Of(&evidence.Snapshot{Processes: procs[:1]}).Engine
 		if e.Known == nil {
 			break
 		}
-		above, _ := r.reader.Tree(ctx, procs[0].PPID, r.tree)
-		if len(above) == 0 {
+		above, ok := r.reader.One(ctx, procs[0].PPID, r.tree)
+		if !ok {
 			break
 		}
-		parent := facts.Of(&evidence.Snapshot{Processes: above[:1]}).Engine
-		if parent.Known != e.Known || isShell(&above[0]) {
+		parent := facts.Of(&evidence.Snapshot{Processes: []evidence.Process{above}}).Engine
+		if parent.Known != e.Known || isShell(&above) {
+			// Who has a part of an engine as a child and is none of it: its server,
+			// in some program of somebody's, or whoever takes in orphans.
+			r.s.Target.ParentPID, r.s.Target.ParentName = above.PID, above.Name
 			break
 		}
-		procs = above
+		all, _ := r.reader.Tree(ctx, above.PID, r.tree)
+		if len(all) == 0 {
+			break
+		}
+		procs = all
 	}
 	if len(procs) > 0 && procs[0].PID != r.s.Target.PID {
 		r.s.Target.AskedPID, r.s.Target.PID = r.s.Target.PID, procs[0].PID

@@ -110,7 +110,7 @@ func mutate(r *rand.Rand, v any, depth int) any {
 		case r.IntN(2) == 0:
 			delete(v, k)
 		default:
-			v[k] = strange[r.IntN(len(strange))]
+			v[k] = stranger(r)
 		}
 		return v
 	case []any:
@@ -132,5 +132,18 @@ func mutate(r *rand.Rand, v any, depth int) any {
 	case float64:
 		return []any{0, -1, -v, min(v*1000, 1e300), 1 << 31, float64(1 << 62), v + 1}[r.IntN(7)]
 	}
-	return strange[r.IntN(len(strange))]
+	return stranger(r)
+}
+
+// stranger is one of the strange values, a copy of its own: it may be broken
+// further, and must not come to hold itself.
+func stranger(r *rand.Rand) any {
+	switch v := strange[r.IntN(len(strange))].(type) {
+	case []any:
+		return append([]any{}, v...)
+	case map[string]any:
+		return map[string]any{}
+	default:
+		return v
+	}
 }

@@ -34,7 +34,32 @@ func (r *run) look(ctx context.Context) {
 	sockets, run := socket.Look(procDir(r.Proc), r.s.Processes, port)
 	r.s.Sockets = sockets
 	r.note(run)
+	r.meetings()
 	r.frame(ctx, frameOptions{locks: true})
+}
+
+// lookAgain reads the sockets anew at the end of a window in which nothing was
+// decided: who was missing at its beginning may have come.
+func (r *run) lookAgain() {
+	port := facts.Of(&evidence.Snapshot{Processes: r.s.Processes}).Engine.Port
+	if sockets, run := socket.Look(procDir(r.Proc), r.s.Processes, port); sockets != nil {
+		r.s.Sockets = sockets
+		r.note(run)
+	}
+	r.meetings()
+}
+
+// meetings looks whether the addresses at which ranks are to meet are served.
+// The log may name some that the command line does not.
+func (r *run) meetings() {
+	if r.s.Sockets == nil {
+		return
+	}
+	var addresses []string
+	for _, m := range facts.Of(r.s).Meetings {
+		addresses = append(addresses, m.Address)
+	}
+	r.s.Sockets.Endpoints = socket.Endpoints(procDir(r.Proc), r.s.Sockets, addresses)
 }
 
 // watch looks until it is known what happens, at most for the window.
@@ -52,6 +77,7 @@ func (r *run) watch(ctx context.Context) *rules.Judgement {
 		}
 		since := time.Since(begin)
 		if since >= r.Window && r.log.ready() {
+			r.lookAgain()
 			r.twice(ctx, "")
 			return r.sofar()
 		}

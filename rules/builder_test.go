@@ -26,6 +26,7 @@ func builtCases() []builtCase {
 		deadlockCases(),
 		brokenCases(),
 		waitCases(),
+		rankCases(),
 		loadingCases(),
 		stalledCases(),
 		unresponsiveCases(),

@@ -7,14 +7,15 @@ type BlockKind string
 const (
 	BlockPipeRead    BlockKind = "pipe-read"    // an empty pipe or FIFO
 	BlockPipeWrite   BlockKind = "pipe-write"   // a full pipe or FIFO
-	BlockSocketRead  BlockKind = "socket-read"  // an empty unix socket
+	BlockSocketRead  BlockKind = "socket-read"  // an empty unix socket or TCP connection
 	BlockSocketWrite BlockKind = "socket-write" // a unix socket whose peer does not read
 	BlockChild       BlockKind = "child"        // wait4, waitid: a child to end
 	BlockFlock       BlockKind = "flock"
 	BlockPosixLock   BlockKind = "posix-lock" // fcntl F_SETLKW
 	BlockOFDLock     BlockKind = "ofd-lock"   // fcntl F_OFD_SETLKW
 	// BlockOther is a wait at a descriptor whose other end cannot be named: a
-	// terminal, a TCP socket, a device. Unseen is always set.
+	// terminal, a TCP connection that leaves the network namespace, a device.
+	// Unseen is always set.
 	BlockOther BlockKind = "other"
 )
 
@@ -27,6 +28,9 @@ type Blocked struct {
 	// Object is what is waited on: "pipe:[123]", "socket:[456]", the path of a
 	// FIFO or of a locked file; "" for a child.
 	Object string `json:"object,omitempty"`
+	// Connection is "LOCAL to REMOTE" of a TCP connection of which both ends are
+	// in one network namespace.
+	Connection string `json:"connection,omitempty"`
 	// QueuedBytes is what lies in the pipe or socket; nil if not known.
 	QueuedBytes *uint64 `json:"queued_bytes,omitempty"`
 	// Wakers are the processes that hold the other end or the lock, or the

@@ -104,7 +104,8 @@ type Target struct {
 	// WaitStatus is the wait status of a zombie as in wait(2): 256 is exit
 	// code 1, 9 is killed by signal 9. From field 52 of /proc/PID/stat.
 	WaitStatus *int `json:"wait_status,omitempty"`
-	// Parent names who has to reap a zombie.
+	// Parent names who has to reap a zombie, or whose child a living part of an
+	// engine is.
 	ParentPID  int    `json:"parent_pid,omitempty"`
 	ParentName string `json:"parent_name,omitempty"`
 	// Gone is when the process was first seen to be gone.

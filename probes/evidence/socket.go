@@ -10,6 +10,9 @@ type Sockets struct {
 	SameNetNS   *bool        `json:"same_net_ns,omitempty"`
 	Listeners   []Listener   `json:"listeners,omitempty"`
 	Connections []Connection `json:"connections,omitempty"`
+	// Endpoints are the addresses at which the tree is to meet others, as they
+	// were in the last look.
+	Endpoints []Endpoint `json:"endpoints,omitempty"`
 	// OwnersKnown: the descriptors of every process of the tree were readable,
 	// so that a socket without an owner in the tree really has none.
 	OwnersKnown bool `json:"owners_known"`
@@ -56,6 +59,9 @@ type Connection struct {
 	// PID is the process of the tree that holds it. 0 with Inode 0: nobody has
 	// accepted it; 0 with an Inode: its holder is not known.
 	PID int `json:"pid,omitempty"`
+	// PeerPID is the process of the tree that holds the other end; 0 if none
+	// does, or if that is not known.
+	PeerPID int `json:"peer_pid,omitempty"`
 	// RxQueueBytes were received and not read; TxQueueBytes sent and not
 	// acknowledged.
 	RxQueueBytes int `json:"rx_queue_bytes"`

@@ -127,7 +127,11 @@ func TestBlocked(t *testing.T) {
 		{"socket_ends", "full-slow", []shape{{1, evidence.BlockSocketWrite, []int{1, 2}, "", false}}},
 		{"socket_ends", "datagram", []shape{{1, socketRead, []int{1, 2}, "", false}, {2, socketRead, []int{1, 2}, "", false}}},
 		{"socket_ends", "timeout", []shape{{1, socketRead, []int{1, 2}, "the socket has a time-out of 1h", false}, {2, socketRead, []int{1, 2}, "the socket has a time-out of 1h", false}}},
-		{"socket_ends", "tcp", []shape{{1, evidence.BlockOther, nil, "no unix socket", false}}},
+		{"socket_ends", "tcp", []shape{{1, socketRead, []int{1, 2}, "", false}, {2, socketRead, []int{1, 2}, "", false}}},
+		{"socket_ends", "tcp-slow", []shape{{1, socketRead, []int{1, 2}, "", false}}},
+		{"socket_ends", "tcp-trickle", []shape{{1, socketRead, []int{1, 2}, "", false}, {2, socketRead, []int{1, 2}, "", false}}},
+		{"socket_ends", "tcp-timeout", []shape{{1, socketRead, []int{1, 2}, "the socket has a time-out of 1h", false}, {2, socketRead, []int{1, 2}, "the socket has a time-out of 1h", false}}},
+		{"socket_ends", "tcp-self", []shape{{1, evidence.BlockOther, nil, "closed or not yet open", false}}},
 		{"waits_for_child", "pid", []shape{{1, childEnds, []int{2}, "", false}, {2, pipeRead, []int{1}, "", false}}},
 		{"waits_for_child", "any", []shape{{1, childEnds, []int{1, 2}, "", false}, {2, pipeRead, []int{1}, "", false}}},
 		{"waits_for_child", "group", []shape{{1, childEnds, []int{1, 2}, "", false}, {2, pipeRead, []int{1}, "", false}}},
@@ -211,6 +215,7 @@ func TestBlockedOrdinaryUser(t *testing.T) {
 	}{
 		{"pipe_ends", "stdout", []shape{{1, childEnds, []int{2}, "", false}, {2, pipeWrite, []int{1}, deniedHere, true}}},
 		{"socket_ends", "read", []shape{{1, socketRead, []int{1, 2}, deniedHere, true}, {2, socketRead, []int{1, 2}, deniedHere, true}}},
+		{"socket_ends", "tcp", []shape{{1, socketRead, []int{1, 2}, deniedHere, true}, {2, socketRead, []int{1, 2}, deniedHere, true}}},
 		{"file_locks", "flock-slow", []shape{{1, byFlock, []int{2}, deniedHere, true}}},
 		{"file_locks", "posix-slow", []shape{{1, byPosix, []int{2}, "", false}}},
 	} {

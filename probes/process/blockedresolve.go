@@ -50,7 +50,9 @@ func (r *Reader) resolve(waits []blockedWait, asleep map[int]bool, all bool, dea
 		r.children(children)
 	}
 	if len(sockets) > 0 {
-		unixSockets(r, sockets, scan)
+		if rest := unixSockets(r, sockets, scan); len(rest) > 0 {
+			tcpSockets(r, rest, scan)
+		}
 	}
 	if len(locks) > 0 {
 		r.fileLocks(locks, scan)

@@ -41,6 +41,15 @@ func (r *Reader) Tree(ctx context.Context, root int, o TreeOptions) ([]evidence.
 	return procs, run
 }
 
+// One reads what does not move of a single process; false if it is gone.
+func (r *Reader) One(ctx context.Context, pid int, o TreeOptions) (evidence.Process, bool) {
+	procs := r.describeAll(ctx, pid, []int{pid}, o)
+	if len(procs) == 0 {
+		return evidence.Process{}, false
+	}
+	return procs[0], true
+}
+
 // Refresh looks for descendants that were born since and appends them. Those
 // that are known stay as they are, also when they have ended; but those whose
 // name has changed are described anew: they have executed another program, or

@@ -10,11 +10,11 @@ import (
 	"github.com/whyhang/whyhang/probes/evidence"
 )
 
-// unixSockets finds the other end of each socket that is waited at. A socket
-// that is no unix socket has ends on the network.
+// unixSockets finds the other end of each socket that is waited at, and gives
+// back those that are no unix sockets.
 //
 // A socket with a time-out ends its waits by itself.
-func unixSockets(r *Reader, waits []*blockedWait, scan *descriptorScan) {
+func unixSockets(r *Reader, waits []*blockedWait, scan *descriptorScan) (rest []*blockedWait) {
 	own, _ := os.Readlink("/proc/thread-self/ns/net")
 	open := map[string]diag{}
 	defer func() {
@@ -44,13 +44,14 @@ func unixSockets(r *Reader, waits []*blockedWait, scan *descriptorScan) {
 		case errors.Is(err, errNoUnixSocket) && !diagWorks():
 			w.unsure("this kernel does not tell the other end of unix sockets (unix_diag)")
 		case errors.Is(err, errNoUnixSocket):
-			w.other("the socket is no unix socket of its network namespace")
+			rest = append(rest, w)
 		case err != nil:
 			w.unsure("the other end of the socket could not be asked for: " + err.Error())
 		default:
 			w.unixSocket(s, scan)
 		}
 	}
+	return rest
 }
 
 // diag is a socket for questions, or why there is none.

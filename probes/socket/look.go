@@ -186,6 +186,15 @@ func (l *lookup) unixListeners() []evidence.Listener {
 // ones first.
 func (l *lookup) connections(listeners []evidence.Listener) []evidence.Connection {
 	in := treeListeners(listeners)
+	// The other end of a connection inside the tree has its addresses the other
+	// way round.
+	held := map[ends]int{}
+	for i := range l.rows {
+		r := &l.rows[i]
+		if pid, ours := l.owners.pid[r.inode]; ours && r.state != stateListen {
+			held[endsOf(r)] = pid
+		}
+	}
 	var list []evidence.Connection
 	for i := range l.rows {
 		r := &l.rows[i]
@@ -201,7 +210,7 @@ func (l *lookup) connections(listeners []evidence.Listener) []evidence.Connectio
 		}
 		list = append(list, evidence.Connection{
 			Network: r.network, Local: readable(r.local), Remote: readable(r.remote), State: r.stateName(),
-			Inode: r.inode, PID: pid, RxQueueBytes: r.rx, TxQueueBytes: r.tx, Inbound: came, Retransmits: r.retransmits,
+			Inode: r.inode, PID: pid, PeerPID: held[endsOf(r).swapped()], RxQueueBytes: r.rx, TxQueueBytes: r.tx, Inbound: came, Retransmits: r.retransmits,
 		})
 	}
 	slices.SortFunc(list, func(a, b evidence.Connection) int {

@@ -2,6 +2,7 @@ package broken
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/whyhang/whyhang/probes/evidence"
 	"github.com/whyhang/whyhang/rules/facts"
@@ -17,6 +18,10 @@ var DeadChild = rule.Rule{
 scheduler, an engine core, a worker, a detokenizer) and that is a zombie or
 vanished while whyhang looked. The others then wait for it for ever, or for the
 minutes of a time-out, and the HTTP side may go on saying that all is well.
+
+A child that shows no part by a title is counted as lost if it was killed by a
+signal, was not reaped over the whole window, and fewer processes live than the
+command line asks for.
 
 A zombie child of a server whose engine is not known, killed by a signal and
 not reaped over the whole window, is only likely to matter: a correct answer
@@ -41,13 +46,45 @@ func evalDeadChild(c *rule.Case) []rule.Finding {
 		}
 		role, known := c.Engine.Roles[p.PID]
 		switch {
+		case known && (complete(c, role.Name) || p.StartTicks < c.Processes[0].StartTicks):
+			// Another lives in its place, or it is older than the server: the
+			// first process of a container inherits the zombies of others.
 		case known && role.Head:
 			found = append(found, lost(c, i, c.Engine.Known.Name+"'s "+c.Engine.RoleOf(p), rule.Strong))
+		case c.Engine.Untitled[p.PID] && mayBePart(c, p) && killed(c, p) && zombieThroughout(c, p.PID) && short(c):
+			s := rule.Likely
+			if c.Phases.Ready != nil || facts.Furthest(&c.Moves) == nil {
+				s = rule.Strong // at the start not all parts need be there yet
+			}
+			found = append(found, lost(c, i, fmt.Sprintf("one of %s's processes, %q", c.Engine.Known.Name, p.Name), s))
 		case c.Engine.Known == nil && p.PPID == c.Target.PID && killed(c, p) && zombieThroughout(c, p.PID):
 			found = append(found, lost(c, i, fmt.Sprintf("its child %q", p.Name), rule.Likely))
 		}
 	}
 	return found
+}
+
+// mayBePart: by its name it runs what the engine's parts run, and is no compiler
+// or other tool.
+func mayBePart(c *rule.Case, p *evidence.Process) bool {
+	main := c.Tree.Index[c.Engine.MainPID]
+	return strings.HasPrefix(p.Name, "python") || p.Name == "pt_main_thread" || p.Name == c.Processes[main].Name
+}
+
+// short: fewer processes live than the command line asks for, whatever part
+// they play.
+func short(c *rule.Case) bool {
+	want, have := 0, 0
+	for _, h := range c.Heads {
+		want += h.Expected
+		have += len(h.Living)
+	}
+	for pid, untitled := range c.Engine.Untitled {
+		if untitled && c.Tree.Alive[pid] {
+			have++
+		}
+	}
+	return have < want
 }
 
 // lost is the finding about one dead process.

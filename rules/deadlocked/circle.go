@@ -16,10 +16,20 @@ const (
 	throughLocks nature = iota // locks, joins, file locks, children that are waited for
 	throughPipes               // at least one pipe or socket
 	throughGIL                 // at least one wait for the GIL
+	throughRanks               // TCP connections between ranks of an engine, and nothing else
 )
 
-func natureOf(g *facts.WaitGraph, circle []int) nature {
+func natureOf(c *rule.Case, circle []int) nature {
+	g := &c.WaitGraph
 	n := throughLocks
+	ranks := true
+	for _, tid := range circle {
+		b := c.Waits[g.Waiters[tid].Look].Waits[g.Waiters[tid].Wait].Blocked
+		ranks = ranks && b != nil && b.Connection != "" && isRank(c.Engine.Roles[g.Waiters[tid].PID].Name)
+	}
+	if ranks {
+		return throughRanks
+	}
 	for _, tid := range circle {
 		switch on := g.Waiters[tid].On; {
 		case on == string(evidence.PythonGILWait):
@@ -37,7 +47,7 @@ func circles(c *rule.Case, cause rule.Cause, of nature) []rule.Finding {
 	g := &c.WaitGraph
 	for grade := range g.Dead {
 		for _, circle := range g.Dead[grade].Circles {
-			if natureOf(g, circle) != of {
+			if natureOf(c, circle) != of {
 				continue
 			}
 			f := rule.Finding{

@@ -23,6 +23,13 @@ type Engine struct {
 	// Heads are the processes that must live for the server to serve, derived
 	// from the command line; nil when the number cannot be known from it.
 	Heads func(c CommandLine) []Head
+	// LogPart tells which part of the server wrote a log line, and its PID in its
+	// own namespace; nil where lines do not name it.
+	LogPart func(line string) (LogPart, bool)
+	// Meets is where ranks look for each other: options that name an address
+	// ("HOST:PORT", "tcp://HOST:PORT" or a host alone) and those that name the
+	// port of such a host.
+	Meets Meeting
 	// Distortions are flags and variables that make a benchmark mislead.
 	Distortions []Distortion
 	// Env are the environment variables worth reading, beyond those of
@@ -82,4 +89,17 @@ type Distortion struct {
 	// Says is what it does; Effect how much it costs, where known.
 	Says   string
 	Effect string
+}
+
+// LogPart is a part of the server as its log lines name it.
+type LogPart struct {
+	// Role and Rank are as in Role.
+	Role, Rank string
+	// NSPID is the process in its own PID namespace.
+	NSPID int
+}
+
+// Meeting are the options by which ranks are told where to meet.
+type Meeting struct {
+	Address, Port []string
 }

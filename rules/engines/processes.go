@@ -8,12 +8,21 @@ import (
 	"github.com/whyhang/whyhang/probes/evidence"
 )
 
-// title is the process's title, or the first word of its command line.
+// title is the process's title, or the first word of its command line. What has
+// ended has only its name left, which setproctitle sets as well and of which the
+// kernel keeps 15 bytes.
 func title(p *evidence.Process) string {
 	if len(p.Argv) == 0 {
-		return ""
+		return p.Name
 	}
 	return strings.TrimSpace(p.Argv[0])
+}
+
+// isPart tells a part by its name, or by what is left of it in a process that
+// has ended.
+func isPart(p *evidence.Process, prefix, part, name string) bool {
+	const kept = 15
+	return part == name || len(p.Argv) == 0 && len(p.Name) == kept && part != "" && strings.HasPrefix(prefix+name, p.Name)
 }
 
 // program is the base name of the program in argv.
@@ -59,6 +68,18 @@ func IsHelper(p *evidence.Process) bool {
 	for _, arg := range p.Argv {
 		if strings.Contains(arg, "multiprocessing.resource_tracker") || strings.Contains(arg, "multiprocessing.forkserver") ||
 			strings.Contains(arg, "torch/_inductor/compile_worker") {
+			return true
+		}
+	}
+	return false
+}
+
+// IsUntitled tells a child of Python's multiprocessing that has not said by its
+// title what it is: engines set titles late or, without setproctitle, never. It
+// may be any part.
+func IsUntitled(p *evidence.Process) bool {
+	for _, arg := range p.Argv {
+		if strings.Contains(arg, "multiprocessing.spawn") || strings.Contains(arg, "--multiprocessing-fork") {
 			return true
 		}
 	}

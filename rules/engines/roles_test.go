@@ -18,6 +18,7 @@ func TestRole(t *testing.T) {
 		argv []string
 		libs []string
 		want want
+		name string
 	}{
 		{argv: []string{"python", "-m", "sglang.launch_server", "--model-path", "/m"}, want: want{"sglang", Role{Name: "api-server", Head: true}}},
 		{argv: []string{"/opt/sglang/bin/python3.11", "-u", "-X", "faulthandler", "-m", "sglang.launch_server"}, want: want{"sglang", Role{Name: "api-server", Head: true}}},
@@ -51,11 +52,21 @@ func TestRole(t *testing.T) {
 		{argv: []string{"python", "serve.py"}, libs: []string{"libpython3.11.so", "libtorch.so"}, want: none},
 		{argv: []string{"gdb", "llama-server"}, libs: []string{"libllama.so"}, want: none},
 		{argv: nil, want: none},
+		// A zombie has no command line left, and 15 bytes of its title.
+		{name: "sglang::schedul", want: want{"sglang", Role{Name: "scheduler", Head: true}}},
+		{name: "sglang::detoken", want: want{"sglang", Role{Name: "detokenizer", Head: true}}},
+		{name: "sglang::data_pa", want: want{"sglang", Role{Name: "data-parallel-controller", Head: true}}},
+		{name: "sglang::sched", want: want{"sglang", Role{Name: "helper"}}},
+		{name: "VLLM::EngineCor", want: want{"vllm", Role{Name: "engine-core", Head: true}}},
+		{name: "VLLM::Worker_TP", want: want{"vllm", Role{Name: "worker", Head: true}}},
+		{name: "VLLM::Worker", want: want{"vllm", Role{Name: "worker", Head: true}}},
+		{name: "VLLM::DPCoordin", want: want{"vllm", Role{Name: "data-parallel-controller", Head: true}}},
+		{name: "python3", want: none},
 		// It is in the tree of every engine and must not decide which it is.
 		{argv: []string{"python3", "-c", "from multiprocessing.resource_tracker import main;main(27)"}, want: none},
 	}
 	for _, tt := range tests {
-		p := &evidence.Process{Argv: tt.argv, Libraries: tt.libs}
+		p := &evidence.Process{Argv: tt.argv, Libraries: tt.libs, Name: tt.name}
 		var got want
 		for _, e := range All() {
 			if e.Role == nil {

@@ -29,6 +29,7 @@ var sglang = Engine{
 	},
 	Heads:       sglangHeads,
 	SpinsIdle:   true,
+	Meets:       Meeting{Address: []string{"--dist-init-addr", "--nccl-init-addr"}},
 	Distortions: sglangDistortions,
 	Env: []string{
 		"SGLANG_USE_CPU_ENGINE", "SGLANG_WARMUP_TIMEOUT", "SGLANG_HEALTH_CHECK_TIMEOUT", "SGLANG_WAIT_PORT_TIMEOUT",
@@ -70,14 +71,16 @@ func sglangRole(p *evidence.Process) (Role, bool) {
 	}
 	part, _, _ = strings.Cut(part, " ")
 	switch {
-	case part == "scheduler" || strings.HasPrefix(part, "scheduler_"):
+	case isPart(p, "sglang::", part, "scheduler"):
+		return Role{Name: "scheduler", Head: true}, true
+	case strings.HasPrefix(part, "scheduler_"):
 		return Role{Name: "scheduler", Rank: sglangRank(strings.TrimPrefix(part, "scheduler")), Head: true}, true
-	case part == "detokenizer" || strings.HasPrefix(part, "detokenizer_") || strings.HasPrefix(part, "detokenizer:"):
+	case isPart(p, "sglang::", part, "detokenizer") || strings.HasPrefix(part, "detokenizer_") || strings.HasPrefix(part, "detokenizer:"):
 		if part == "detokenizer_router" {
 			return Role{Name: "router", Head: true}, true
 		}
 		return Role{Name: "detokenizer", Head: true}, true
-	case part == "data_parallel_controller":
+	case isPart(p, "sglang::", part, "data_parallel_controller"):
 		return Role{Name: "data-parallel-controller", Head: true}, true
 	case part == "router" || strings.HasSuffix(part, "multi_tokenizer_router"):
 		return Role{Name: "router", Head: true}, true

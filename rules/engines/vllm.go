@@ -30,6 +30,8 @@ var vllm = Engine{
 		Env: map[string]string{"--api-key": "VLLM_API_KEY"},
 	},
 	Heads:       vllmHeads,
+	LogPart:     vllmLogPart,
+	Meets:       Meeting{Address: []string{"--master-addr", "--data-parallel-address", "-dpa"}, Port: []string{"--master-port", "--data-parallel-rpc-port", "-dpp"}},
 	Distortions: vllmDistortions,
 	Env: []string{
 		"VLLM_ENGINE_READY_TIMEOUT_S", "VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS", "VLLM_RPC_TIMEOUT", "VLLM_RINGBUFFER_WARNING_INTERVAL",
@@ -72,17 +74,49 @@ func vllmRole(p *evidence.Process) (Role, bool) {
 	if strings.Contains(part, "_") {
 		rank = part
 	}
-	switch name, _, _ := strings.Cut(part, "_"); name {
-	case "EngineCore":
+	if len(p.Argv) == 0 {
+		rank = "" // cut off
+	}
+	switch name, _, _ := strings.Cut(part, "_"); {
+	case isPart(p, "VLLM::", name, "EngineCore"):
 		return Role{Name: "engine-core", Rank: rank, Head: true}, true
-	case "Worker":
+	case name == "Worker":
 		return Role{Name: "worker", Rank: rank, Head: true}, true
-	case "APIServer", "ApiServer":
+	case name == "APIServer" || name == "ApiServer":
 		return Role{Name: "api-server", Rank: rank, Head: true}, true
-	case "DPCoordinator":
+	case isPart(p, "VLLM::", name, "DPCoordinator"):
 		return Role{Name: "data-parallel-controller", Head: true}, true
 	}
 	return Role{Name: "helper"}, true
+}
+
+// vllmLogPart reads the prefix "(Worker_TP0 pid=350)".
+func vllmLogPart(line string) (LogPart, bool) {
+	inner, ok := strings.CutPrefix(line, "(")
+	if !ok {
+		return LogPart{}, false
+	}
+	name, rest, ok := strings.Cut(inner, " pid=")
+	digits, _, closed := strings.Cut(rest, ")")
+	pid, err := strconv.Atoi(digits)
+	if !ok || !closed || err != nil || pid < 1 || strings.ContainsAny(name, "() ") {
+		return LogPart{}, false
+	}
+	part := LogPart{NSPID: pid}
+	if strings.Contains(name, "_") {
+		part.Rank = name
+	}
+	switch kind, _, _ := strings.Cut(name, "_"); kind {
+	case "EngineCore":
+		part.Role = "engine-core"
+	case "Worker":
+		part.Role = "worker"
+	case "APIServer", "ApiServer":
+		part.Role = "api-server"
+	default:
+		return LogPart{}, false
+	}
+	return part, true
 }
 
 // vllmHeads: one engine core for each data parallel replica of this node, and

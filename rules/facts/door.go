@@ -22,6 +22,9 @@ type Door struct {
 	// tells which one it is.
 	Because   string
 	Ambiguous bool
+	// Closed: the engine is known, and it does not listen where requests would
+	// come in; what listeners there are serve its own parts.
+	Closed bool
 	// WantedPort is the port the server was told to use, or says it uses, 0 if
 	// not known; WantedBecause says where that stands.
 	WantedPort    int
@@ -67,7 +70,31 @@ func doorOf(s *evidence.Snapshot, f *Facts) Door {
 	if d.Listener >= 0 {
 		d.URL = URLOf(&s.Sockets.Listeners[d.Listener])
 	}
+	d.Closed = d.NotKnown == "" && s.Sockets.OwnersKnown && f.Engine.Known != nil && f.Engine.Roles[f.Engine.MainPID].Name == "api-server" &&
+		d.Listener < 0 && !d.Ambiguous && f.Phases.Ready == nil && !f.opensElsewhere()
 	return d
+}
+
+// opensElsewhere: requests come in through a unix socket or a descriptor that was
+// handed to the server, or at another node.
+func (f *Facts) opensElsewhere() bool {
+	_, elsewhere := f.Engine.Command.Value("--uds", "--fd", "--headless")
+	return elsewhere || f.Engine.Command.Int(0, "--node-rank", "-r") > 0
+}
+
+// forParts: a listener at which the engine's own parts meet (a store, a message
+// queue) is no door.
+func (f *Facts) forParts(l *evidence.Listener) bool {
+	if l.PID == f.Engine.MainPID || f.Engine.Roles[f.Engine.MainPID].Name != "api-server" || f.Engine.Known.Heads == nil {
+		return false
+	}
+	switch r := f.Engine.Roles[l.PID]; r.Name {
+	case "scheduler", "engine-core", "detokenizer", "data-parallel-controller":
+		return true
+	case "worker":
+		return r.Rank != "" || f.Engine.ID() == "vllm"
+	}
+	return f.Engine.Untitled[l.PID]
 }
 
 // ofTree: the listener is one of the server's own, as far as is known.
@@ -106,6 +133,9 @@ func (d *Door) choose(s *evidence.Snapshot, f *Facts, mine []int, port int, told
 		if port != 0 && l.Port == port {
 			d.Listener, d.Because = i, because
 			return
+		}
+		if f.forParts(l) {
+			continue
 		}
 		tcp = append(tcp, i)
 		if l.PID == f.Engine.MainPID {

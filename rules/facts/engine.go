@@ -3,6 +3,7 @@ package facts
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/whyhang/whyhang/probes/evidence"
 	"github.com/whyhang/whyhang/rules/engines"
@@ -17,9 +18,14 @@ type Engine struct {
 	At      []any
 	// MainPID is the process whose command line is the server's.
 	MainPID int
+	// Started is when that process was started; zero if not known.
+	Started time.Time
 	Command engines.CommandLine
 	// Roles are the parts the processes play, by PID.
 	Roles map[int]engines.Role
+	// Untitled are processes that may be a part of the engine and do not show
+	// which, by PID: see untitled.go.
+	Untitled map[int]bool
 	// Model is the path or name on the command line, Served the ID the API
 	// knows it by; both "" if not given.
 	Model  string
@@ -56,6 +62,7 @@ func engineOf(s *evidence.Snapshot) Engine {
 	}
 	if e.Known != nil {
 		e.readCommand(s)
+		e.untitled(s)
 	}
 	return e
 }
@@ -113,6 +120,7 @@ func (e *Engine) readCommand(s *evidence.Snapshot) {
 		return
 	}
 	f := e.Known.Flags
+	e.Started = main.Started
 	e.Command = engines.CommandLine{Argv: main.Argv}
 	value := func(names []string) string {
 		if v, ok := e.Command.Value(names...); ok {

@@ -7,6 +7,8 @@ type Facts struct {
 	Tree   Tree
 	Engine Engine
 	Heads  []HeadCount
+	// LostParts wrote to the log and are not there any more.
+	LostParts []LostPart
 	// Moves is what moved before whyhang asked anything, MovesAsked what moved
 	// while the check was under way.
 	Moves       Movement
@@ -15,6 +17,7 @@ type Facts struct {
 	WeightsDone WeightsDone
 	Phases      Timeline
 	Door        Door
+	Meetings    []Meeting
 	Comparison  *evidence.Baseline
 	// Compilers are those that live in the tree, Naps the threads that look for
 	// something again and again.
@@ -33,8 +36,10 @@ func Of(s *evidence.Snapshot) *Facts {
 	f.Moves, f.MovesAsked = movementOf(s), movementAsked(s)
 	f.WaitGraph = waitGraphOf(s)
 	f.Phases = timelineOf(s, f.Engine)
+	f.LostParts = lostParts(s, f)
 	f.WeightsDone = weightsOf(s, f)
 	f.Door = doorOf(s, f)
+	f.Meetings = meetingsOf(s, f)
 	f.Comparison = comparisonOf(s)
 	f.Compilers = compilersOf(s, f)
 	f.Naps = napsOf(s)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sort"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/whyhang/whyhang/probes/evidence"
@@ -209,6 +210,90 @@ func (t *Timeline) Behind(p evidence.Phase) (behind, ahead []string) {
 		}
 	}
 	return behind, ahead
+}
+
+// Laggards are the ranks that are in an earlier phase than others, by the last
+// phase in which that shows: begun by all of them and ended by some. Other
+// differences say nothing, as many lines are written by one rank for all.
+func (t *Timeline) Laggards() (in evidence.Phase, behind, ahead []string) {
+	for i := len(t.Spans) - 1; i >= 0; i-- {
+		b, a := t.Behind(t.Spans[i].Phase)
+		if len(b) == 0 || len(a) == 0 {
+			continue
+		}
+		// A library may number the ranks that the engine names.
+		other := func(rank string) bool { return kindOfRank(rank) != kindOfRank(b[0]) }
+		if b, a = slices.DeleteFunc(b, other), slices.DeleteFunc(a, other); len(a) > 0 {
+			return t.Spans[i].Phase, b, a
+		}
+	}
+	return "", nil, nil
+}
+
+func kindOfRank(rank string) string { return strings.TrimRight(rank, "0123456789") }
+
+// Wrote is the last line of a rank, as the log names it; nil if there is none.
+func (t *Timeline) Wrote(rank string) *Event {
+	for i := len(t.events) - 1; i >= 0; i-- {
+		if t.events[i].Mark.Rank == rank {
+			return &t.events[i]
+		}
+	}
+	return nil
+}
+
+// Line is the last line of a signature, nil if there is none.
+func (t *Timeline) Line(signature string) *Event {
+	for i := len(t.events) - 1; i >= 0; i-- {
+		if t.events[i].Mark.Signature == signature {
+			return &t.events[i]
+		}
+	}
+	return nil
+}
+
+// Attempt is the last line about an attempt to reach another rank.
+func (t *Timeline) Attempt() *Event {
+	for i := len(t.events) - 1; i >= 0; i-- {
+		m := t.events[i].Mark
+		if m.Phase == evidence.PhaseCommunicator && (m.Kind == evidence.KindRetry || m.Kind == evidence.KindStall) {
+			return &t.events[i]
+		}
+	}
+	return nil
+}
+
+// Reached is the first line that begins or marks a phase.
+func (t *Timeline) Reached(p evidence.Phase) *Event {
+	for i := range t.events {
+		if m := t.events[i].Mark; m.Phase == p && (m.Kind == evidence.KindBegin || m.Kind == evidence.KindMark) {
+			return &t.events[i]
+		}
+	}
+	return nil
+}
+
+// Beyond is the first line that only ranks write whose group is complete: the
+// end of the set-up of communicators, or a line of the engine about a later
+// phase of the load.
+func (t *Timeline) Beyond(engine string) *Event {
+	for i := range t.events {
+		m := t.events[i].Mark
+		if m.Engine != engine || m.Kind == evidence.KindLaunch {
+			continue
+		}
+		switch m.Phase {
+		case evidence.PhaseCommunicator:
+			if m.Kind == evidence.KindEnd {
+				return &t.events[i]
+			}
+		case evidence.PhaseWeights, evidence.PhaseGraphCompile, evidence.PhaseAutotune, evidence.PhaseGraphCapture:
+			if m.Kind == evidence.KindBegin || m.Kind == evidence.KindEnd {
+				return &t.events[i]
+			}
+		}
+	}
+	return nil
 }
 
 // Ended tells whether the log says that a phase has ended, for every rank that

@@ -49,6 +49,17 @@ func Furthest(m *Movement) *Move {
 	return best
 }
 
+// FurthestOf is Furthest among the moves of one process.
+func FurthestOf(m *Movement, pid int) *Move {
+	own := Movement{}
+	for i := range m.Moves {
+		if m.Moves[i].PID == pid {
+			own.Moves = append(own.Moves, m.Moves[i])
+		}
+	}
+	return Furthest(&own)
+}
+
 // worksShare is the share of a processor above which a tree is at work, whatever
 // for: timers and pollers stay below.
 const worksShare = 0.05

@@ -94,7 +94,7 @@ func evalPhaseMoves(c *rule.Case) []rule.Finding {
 		f.Cites = append(f.Cites, citeMove(c, m))
 	}
 	f.Cites = append(f.Cites, citeLog(c)...)
-	f.Says += patience(p)
+	f.Says += c.OddRanks() + patience(p)
 	if moved == nil {
 		believe(c, &f, p, pid)
 	}

@@ -90,6 +90,8 @@ const (
 	LostWakeup   Cause = "lost-wakeup"
 	// StaleLockFile is a lock file whose maker is gone.
 	StaleLockFile Cause = "stale-lock-file"
+	MissingRank   Cause = "missing-rank"
+	RankMismatch  Cause = "rank-mismatch"
 
 	CommunicatorSpin Cause = "communicator-spin"
 

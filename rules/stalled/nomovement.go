@@ -46,7 +46,7 @@ func evalNoMovement(c *rule.Case) []rule.Finding {
 		return nil // what it holds or reads may be hidden
 	}
 	meant := c.Engine.Known != nil || c.WeightsDone.Held
-	if !meant || c.Door.Listens || c.Moves.WindowMS < longEnoughMS {
+	if !meant || c.Door.Listens && !c.Door.Closed || c.Moves.WindowMS < longEnoughMS {
 		return nil
 	}
 	if facts.Furthest(&c.Moves) != nil {
@@ -81,6 +81,7 @@ func evalNoMovement(c *rule.Case) []rule.Finding {
 		}
 	}
 	f.Next = append(lockFileSteps(c), f.Next...)
+	f.Says += c.OddRanks()
 	return []rule.Finding{f}
 }
 

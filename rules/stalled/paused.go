@@ -75,7 +75,8 @@ func evalPaused(c *rule.Case) []rule.Finding {
 // engine cannot do without, or one of its compilers, all of which are stopped.
 func matters(c *rule.Case, pid int) bool {
 	return pid == c.Target.PID || pid == c.Engine.MainPID || pid == c.Door.PID(c.Snapshot) || c.Engine.Roles[pid].Head ||
-		c.Compilers.Stopped && slices.ContainsFunc(c.Compilers.At, func(i int) bool { return c.Processes[i].PID == pid })
+		c.Compilers.Stopped && slices.ContainsFunc(c.Compilers.At, func(i int) bool { return c.Processes[i].PID == pid }) ||
+		c.Engine.Untitled[pid] && slices.ContainsFunc(c.Heads, func(h facts.HeadCount) bool { return len(h.Living) < h.Expected })
 }
 
 // stoppedThroughout is T or t if every look shows the process in that state.

@@ -3,10 +3,14 @@
  *
  * usage: healthy mutexes | recursive | errorcheck | robust | pi | shared
  *                | conditions | rwlocks | semaphores | joins | pipes | timed
+ *                | connections
  */
 #include "scenario.h"
 #include <semaphore.h>
+#include <arpa/inet.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #define LOCKS 6
@@ -191,6 +195,44 @@ static void threads(void *(*a)(void *), void *(*b)(void *))
 		start(i % 2 ? a : b, (void *)(i + 1 + getpid()));
 }
 
+/* answers sends back each byte that comes; the other end begins. */
+static void answers(int fd, int begins)
+{
+	unsigned seed = (unsigned)getpid();
+	char byte = 0;
+	if (begins && write(fd, &byte, 1) != 1)
+		return;
+	while (read(fd, &byte, 1) == 1) {
+		some_work(&seed);
+		if (write(fd, &byte, 1) != 1)
+			return;
+	}
+}
+
+/* Six pairs of processes, each of one thread, that answer each other over TCP. */
+static void connections(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t size = sizeof a;
+	int l = socket(AF_INET, SOCK_STREAM, 0);
+	if (bind(l, (void *)&a, size) != 0 || listen(l, 8) != 0 || getsockname(l, (void *)&a, &size) != 0)
+		exit(1);
+	for (int pair = 0; pair < 6; pair++) {
+		int c = socket(AF_INET, SOCK_STREAM, 0), s;
+		if (connect(c, (void *)&a, size) != 0 || (s = accept(l, NULL, NULL)) < 0)
+			exit(1);
+		for (int end = 0; end < 2; end++)
+			if (fork() == 0) {
+				prctl(PR_SET_PDEATHSIG, 9);
+				close(l), close(end ? c : s);
+				answers(end ? s : c, end);
+				_exit(0);
+			}
+		close(c), close(s);
+	}
+	close(l);
+}
+
 int main(int argc, char **argv)
 {
 	const char *kind = argc > 1 ? argv[1] : "mutexes";
@@ -224,6 +266,8 @@ int main(int argc, char **argv)
 		threads(post, take);
 	else if (!strcmp(kind, "joins"))
 		threads(joins, joins);
+	else if (!strcmp(kind, "connections"))
+		connections();
 	else if (!strcmp(kind, "pipes")) {
 		CHECK(pipe(pipe_fds));
 		if (fork() == 0) {
