@@ -3,6 +3,7 @@ package diagnose
 import (
 	"github.com/whyhang/whyhang/probes"
 	"github.com/whyhang/whyhang/probes/gpu"
+	"github.com/whyhang/whyhang/probes/kernel"
 	"github.com/whyhang/whyhang/probes/process"
 	"github.com/whyhang/whyhang/probes/serverlog"
 )
@@ -15,5 +16,6 @@ func Children() map[string]func() probes.Handler {
 		gpu.ChildName:      gpu.Child,
 		process.ChildFiles: process.FilesChild,
 		"log":              serverlog.Child,
+		kernel.ChildName:   kernel.Child,
 	}
 }

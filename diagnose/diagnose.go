@@ -20,6 +20,7 @@ type run struct {
 	tree   process.TreeOptions
 	gpu    gpuWatch
 	log    logWatch
+	limits limitsWatch
 	own    *socket.OwnPorts
 	// knocked is when the server was last asked for its models, listed that it
 	// gave them.
@@ -69,6 +70,7 @@ func (r *run) judge() *rules.Judgement {
 func (r *run) close() {
 	r.gpu.close()
 	r.log.close()
+	r.limits.close()
 }
 
 // note adds how a probe went. A second run of the same probe replaces the

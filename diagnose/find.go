@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/whyhang/whyhang/probes/evidence"
+	"github.com/whyhang/whyhang/probes/kernel"
 	"github.com/whyhang/whyhang/rules/engines"
 	"github.com/whyhang/whyhang/rules/facts"
 )
@@ -89,6 +90,9 @@ func variables() []string {
 		for _, d := range e.Distortions {
 			add(d.Env)
 		}
+	}
+	for _, name := range kernel.Variables() {
+		add(name)
 	}
 	return names
 }
