@@ -15,6 +15,7 @@ import (
 // The order does not decide anything: precedence does (judge.go).
 func All() []*rule.Rule {
 	return []*rule.Rule{
+		&broken.OOMKilled,
 		&broken.DeadChild,
 		&ready.Answers,
 		&ready.ByItsWord,
@@ -30,15 +31,20 @@ func All() []*rule.Rule {
 		&loading.PhaseMoves,
 		&loading.SaysSoItself,
 		&stalled.Paused,
+		&stalled.Frozen,
+		&stalled.Starved,
 		&stalled.GILHeld,
 		&unresponsive.WrongAnswer,
 		&unresponsive.GarbageAnswer,
 		&unresponsive.NoAnswer,
 		&unresponsive.WrongOwner,
+		&broken.DiskFull,
 		&broken.FatalError,
 		&stalled.NoMovement,
 		&warning.DistortingFlag,
 		&warning.DriverSilent,
+		&warning.GetsTooLittle,
+		&warning.FullDisk,
 	}
 }
 

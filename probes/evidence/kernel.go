@@ -38,8 +38,8 @@ type FileSystem struct {
 	PID    int    `json:"pid"`
 	Mount  string `json:"mount"`
 	FSType string `json:"fs_type,omitempty"`
-	// For says what of the server lies on it: "fd 1 of 42 (/var/log/x)", "HOME".
-	For []string `json:"for"`
+	// For says what of the server lies on it.
+	For []Use `json:"for"`
 	// UID is the user the server writes as: only root gets the blocks that are
 	// reserved (the difference of FreeBytes and AvailBytes).
 	UID        int    `json:"uid"`
@@ -50,6 +50,15 @@ type FileSystem struct {
 	Inodes     uint64 `json:"inodes,omitempty"`
 	FreeInodes uint64 `json:"free_inodes"`
 	ReadOnly   bool   `json:"read_only,omitempty"`
+}
+
+// Use is a file or directory that the server writes to.
+type Use struct {
+	PID int `json:"pid"`
+	// What it is: "fd 1", "HOME", "/tmp", "working directory"; Path is where, by
+	// the view of the process.
+	What string `json:"what"`
+	Path string `json:"path"`
 }
 
 // KernelLog is what the kernel's log says of processes killed for memory since

@@ -64,6 +64,7 @@ const (
 	NeedGPU            Need = "GPU state"
 	NeedCheck          Need = "answer to the 2+2 check"
 	NeedBench          Need = "benchmark"
+	NeedLimits         Need = "limits of the machine"
 )
 
 // Unread is something of one process that could not be read, and why.

@@ -30,7 +30,7 @@ type place struct {
 	uid int
 	// shown is its path by the view of the process; root and at how it is reached.
 	shown, root, at string
-	// what it is to the server: "HOME", "fd 1 of 42".
+	// what it is to the server: "HOME", "fd 1".
 	what string
 }
 
@@ -58,14 +58,14 @@ func (r *Reader) FileSystems(ctx context.Context, procs []evidence.Process) (fou
 			continue
 		}
 		room := a.Room
-		says := p.what + " (" + p.shown + ")"
+		use := evidence.Use{PID: p.pid, What: p.what, Path: p.shown}
 		if n, ok := byDevice[room.Device]; ok {
-			found[n].For = append(found[n].For, says)
+			found[n].For = append(found[n].For, use)
 			continue
 		}
 		byDevice[room.Device] = len(found)
 		mount, fsType := r.mountOf(p)
-		found = append(found, evidence.FileSystem{PID: p.pid, Mount: mount, FSType: fsType, For: []string{says}, UID: p.uid,
+		found = append(found, evidence.FileSystem{PID: p.pid, Mount: mount, FSType: fsType, For: []evidence.Use{use}, UID: p.uid,
 			SizeBytes: room.Size, FreeBytes: room.Free, AvailBytes: room.Avail, Inodes: room.Inodes, FreeInodes: room.FreeInodes, ReadOnly: room.ReadOnly})
 	}
 	return found, unread
@@ -108,7 +108,7 @@ func (r *Reader) places(procs []evidence.Process) []place {
 			// may be deleted, or have another name there.
 			link, err := os.Readlink(r.path(p.PID, "fd/"+fd))
 			if err == nil && path.IsAbs(link) && !strings.HasPrefix(link, "/dev/") {
-				add(p, link, "", r.path(p.PID, "fd/"+fd), "fd "+fd+" of "+fmt.Sprint(p.PID))
+				add(p, link, "", r.path(p.PID, "fd/"+fd), "fd "+fd)
 			}
 		}
 		below := func(shown, what string) {

@@ -16,6 +16,7 @@ type Facts struct {
 	Phases      Timeline
 	Door        Door
 	Comparison  *evidence.Baseline
+	Limits      Limits
 }
 
 // Of computes the facts of s.
@@ -30,5 +31,6 @@ func Of(s *evidence.Snapshot) *Facts {
 	f.WeightsDone = weightsOf(s, f)
 	f.Door = doorOf(s, f)
 	f.Comparison = comparisonOf(s)
+	f.Limits = limitsOf(s, &f.Moves)
 	return f
 }

@@ -83,6 +83,10 @@ func (c *Case) unmet(n evidence.Need) *Unmet {
 		if c.Check == nil {
 			return c.probeSays(evidence.ProbeCheck, "the server was not asked anything")
 		}
+	case evidence.NeedLimits:
+		if c.Kernel == nil {
+			return c.probeSays(evidence.ProbeCgroup, "control groups, file systems and the kernel's log were not read")
+		}
 	case evidence.NeedBench:
 		if c.Bench == nil {
 			return c.probeSays(evidence.ProbeBench, "no benchmark was run")
