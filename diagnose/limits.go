@@ -17,7 +17,14 @@ type limitsWatch struct {
 	logRun evidence.ProbeRun
 	room   []evidence.FileSystem
 	unread []evidence.Unread
+	// killed is the machine's count of kills for memory when its log was last
+	// read; again how often it was read for a new one.
+	killed *uint64
+	again  int
 }
+
+// mostReadings bounds how often the kernel's log is read again.
+const mostReadings = 3
 
 func (l *limitsWatch) start(ctx context.Context, r *run) {
 	l.done = make(chan struct{})
@@ -57,8 +64,28 @@ func (l *limitsWatch) look(ctx context.Context, r *run) *evidence.KernelFrame {
 	if frame != nil {
 		r.s.Kernel.Cgroups = groups
 		r.s.Kernel.Unread = append(unread, l.unread...)
+		l.readAgain(ctx, r, frame)
 	}
 	return frame
+}
+
+// readAgain reads the kernel's log once more when something was killed for
+// memory since: it may have been a part of this server.
+func (l *limitsWatch) readAgain(ctx context.Context, r *run, f *evidence.KernelFrame) {
+	if f.OOMKills == nil || !l.taken {
+		return
+	}
+	before := l.killed
+	l.killed = f.OOMKills
+	if before == nil || *f.OOMKills <= *before || l.log == nil || l.again >= mostReadings {
+		return
+	}
+	l.again++
+	if log, run := l.reader.Log(ctx, &r.s.Processes[0]); log != nil {
+		l.log, r.s.Kernel.Log = log, log
+	} else {
+		r.note(run)
+	}
 }
 
 func (l *limitsWatch) take(r *run) {

@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"errors"
-	"path"
 	"slices"
 	"strings"
 
@@ -72,18 +71,8 @@ var (
 // own cgroup namespace (cgroup_namespaces(7)): nothing below our mounts stands
 // for them, unless the mount itself has such a root.
 func (m *cgroupMount) below(group string) (string, error) {
-	if strings.ContainsRune(group, 0) || !path.IsAbs(group) {
-		return "", errOutside
-	}
-	if m.root == "/" {
-		if group == "/.." || strings.HasPrefix(group, "/../") {
-			return "", errOutside
-		}
-		return strings.Trim(group, "/"), nil
-	}
-	root := strings.TrimSuffix(m.root, "/")
-	rest, ok := strings.CutPrefix(group, root)
-	if !ok || rest != "" && rest[0] != '/' || rest == "/.." || strings.HasPrefix(rest, "/../") {
+	rest, ok := strings.CutPrefix(group, strings.TrimSuffix(m.root, "/"))
+	if !ok || rest != "" && rest[0] != '/' || strings.ContainsRune(rest, 0) || slices.Contains(strings.Split(rest, "/"), "..") {
 		return "", errOutside
 	}
 	return strings.Trim(rest, "/"), nil
