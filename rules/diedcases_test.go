@@ -64,6 +64,12 @@ func killedCases() []builtCase {
 				*p = evidence.ProcessFrame{PID: p.PID}
 				return b.memoryGroup(3, 3, 4).done()
 			}},
+		{"oom-killed-before-the-look", byMemory(rule.Proved, "A zombie without a command line, the engine core is missing, and the kernel's log names the zombie", "vLLM's engine-core is missing"),
+			func() *evidence.Snapshot {
+				b := aServer(9414, "/opt/vllm/bin/python3", "/opt/vllm/bin/vllm", "serve", "/models/x").process(10240, 9414, "exe")
+				b.last().Argv, b.last().State = nil, "Z"
+				return b.frames(map[int]moves{10240: {state: "Z", waitStatus: ptr(9)}}, 0, 0.1, 0.6).memoryGroup(1).kernelLog(killed(10240, "exe")).done()
+			}},
 		{"killed-by-hand", byHand("kill -9 in a group that counts no kill for memory: exit status 137 too"),
 			func() *evidence.Snapshot { return lostWorker().memoryGroup(0).kernelLog().done() }},
 		{"killed-by-hand-after-an-oom", byHand("kill -9 in a group in which memory once killed a compiler: the kernel's log does not name the worker"),

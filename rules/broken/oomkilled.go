@@ -25,7 +25,8 @@ Signal 9 alone is never taken for it: people and supervisors send it too, and
 exit code 137 says no more. If the kernel's log was read back to the tree's start
 and does not name the process, it was somebody else, whatever the counter says.
 
-A part that the engine needs makes it strong, proved if the log names it. Another
+A part that the engine needs, or a zombie whose part cannot be told while one is
+missing, makes it strong, proved if the log names it. Another
 child is only likely to matter: a correct answer outranks it.
 
 What would make it wrong: a counter that counts another process of the same
@@ -59,12 +60,12 @@ func evalOOMKilled(c *rule.Case) []rule.Finding {
 		if p.PID == c.Target.PID || c.Tree.Alive[p.PID] {
 			continue
 		}
-		head := c.Engine.Roles[p.PID].Head
+		part, head := partOf(c, p)
 		deadHeads = deadHeads || head
 		if w := waitStatus(c, p); w != nil && *w&0x7f != sigKill {
 			continue // it ended another way
 		}
-		f, ok := killedForMemory(c, i, head)
+		f, ok := killedForMemory(c, i, part)
 		switch {
 		case !ok:
 		case head:
@@ -80,14 +81,29 @@ func evalOOMKilled(c *rule.Case) []rule.Finding {
 	return others
 }
 
+// partOf says what a dead process was to the server, and whether the engine
+// needs it. One that had ended before whyhang came shows no command line: if a
+// part is missing as well, it was that part.
+func partOf(c *rule.Case, p *evidence.Process) (what string, head bool) {
+	if c.Engine.Roles[p.PID].Head {
+		return c.Engine.Known.Name + "'s " + c.Engine.RoleOf(p), true
+	}
+	what = fmt.Sprintf("its child %q", p.Name)
+	if len(p.Argv) > 0 {
+		return what, false
+	}
+	for _, h := range c.Heads {
+		if h.Missing() > 0 {
+			return what + fmt.Sprintf(", while %s's %s is missing", c.Engine.Known.Name, h.Role), true
+		}
+	}
+	return what, false
+}
+
 // killedForMemory is the finding about one dead process, if the kernel says
 // that memory was why.
-func killedForMemory(c *rule.Case, index int, head bool) (rule.Finding, bool) {
+func killedForMemory(c *rule.Case, index int, what string) (rule.Finding, bool) {
 	p := &c.Processes[index]
-	what := fmt.Sprintf("its child %q", p.Name)
-	if head {
-		what = c.Engine.Known.Name + "'s " + c.Engine.RoleOf(p)
-	}
 	f := rule.Finding{Cause: rule.OOMKilled, Strength: rule.Strong,
 		Culprits: []rule.Culprit{{PID: p.PID, Name: p.Name, Where: "killed for want of memory"}},
 		FlipsIf:  []string{"the server starts a new process in its place"},
