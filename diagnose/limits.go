@@ -66,6 +66,9 @@ func (l *limitsWatch) look(ctx context.Context, r *run) *evidence.KernelFrame {
 		r.s.Kernel.Unread = append(unread, l.unread...)
 		l.readAgain(ctx, r, frame)
 	}
+	if l.taken {
+		r.s.Kernel.Log = kernel.OfTree(l.log, r.s.Processes, r.s.Kernel.Cgroups)
+	}
 	return frame
 }
 
@@ -82,7 +85,7 @@ func (l *limitsWatch) readAgain(ctx context.Context, r *run, f *evidence.KernelF
 	}
 	l.again++
 	if log, run := l.reader.Log(ctx, &r.s.Processes[0]); log != nil {
-		l.log, r.s.Kernel.Log = log, log
+		l.log = log
 	} else {
 		r.note(run)
 	}
@@ -93,7 +96,7 @@ func (l *limitsWatch) take(r *run) {
 		return
 	}
 	l.taken = true
-	r.s.Kernel.Log, r.s.Kernel.FileSystems = l.log, l.room
+	r.s.Kernel.FileSystems = l.room
 	r.note(l.logRun)
 }
 

@@ -9,7 +9,7 @@
 //	hostmemory.go                    the texts of the kernel
 //	frame.go                         one look at what moves
 //	filesystems.go                   which file systems, and for what
-//	kmsg.go, oomline.go              the kernel's log
+//	log.go, kmsg.go, oomline.go      the kernel's log
 //	child.go, ask.go                 what may hang, in a child
 //
 // The package only observes: it may not judge, thaw, or write to a control

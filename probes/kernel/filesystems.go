@@ -15,11 +15,8 @@ import (
 	"github.com/whyhang/whyhang/probes/evidence"
 )
 
-// How long the child may take over one question.
-const (
-	roomLimit = 2 * time.Second
-	logLimit  = 5 * time.Second
-)
+// roomLimit is how long a file system may take to answer.
+const roomLimit = 2 * time.Second
 
 // maxPlaces bounds how many places are asked about.
 const maxPlaces = 48
@@ -46,12 +43,21 @@ func Variables() []string { return slices.Clone(homeVariables) }
 // is asked in a child, as a dead mount hangs who asks.
 func (r *Reader) FileSystems(ctx context.Context, procs []evidence.Process) (found []evidence.FileSystem, unread []evidence.Unread) {
 	byDevice := map[uint64]int{}
+	stuck := map[string]error{} // by mount: what hung once is not asked again
 	for _, p := range r.places(procs) {
+		mount, fsType := r.mountOf(p)
+		if err := stuck[mount]; err != nil {
+			unread = append(unread, unreadPlace(p, err))
+			continue
+		}
 		a, err := r.asker.ask(ctx, roomLimit, question{Op: opRoom, Root: p.root, Path: p.at})
 		if ctx.Err() != nil {
 			return found, unread
 		}
 		if err != nil {
+			if _, ok := errors.AsType[*probes.StuckError](err); ok {
+				stuck[mount] = err
+			}
 			if !errors.Is(err, fs.ErrNotExist) {
 				unread = append(unread, unreadPlace(p, err))
 			}
@@ -64,7 +70,6 @@ func (r *Reader) FileSystems(ctx context.Context, procs []evidence.Process) (fou
 			continue
 		}
 		byDevice[room.Device] = len(found)
-		mount, fsType := r.mountOf(p)
 		found = append(found, evidence.FileSystem{PID: p.pid, Mount: mount, FSType: fsType, For: []evidence.Use{use}, UID: p.uid,
 			SizeBytes: room.Size, FreeBytes: room.Free, AvailBytes: room.Avail, Inodes: room.Inodes, FreeInodes: room.FreeInodes, ReadOnly: room.ReadOnly})
 	}
@@ -150,30 +155,4 @@ func (r *Reader) mountOf(p place) (point, fsType string) {
 		return p.shown, ""
 	}
 	return point, fsType
-}
-
-// deniedHint is the command that shows what may not be read.
-const deniedHint = "sudo dmesg -T | grep -i 'killed process'"
-
-// Log reads what the kernel's log says of kills since the tree's root started,
-// in a child.
-func (r *Reader) Log(ctx context.Context, root *evidence.Process) (*evidence.KernelLog, evidence.ProbeRun) {
-	start := time.Now()
-	since := time.Duration(min(root.StartTicks, 1<<40)) * (time.Second / 100)
-	a, err := r.asker.ask(ctx, logLimit, question{Op: opLog, Path: r.root + "/dev/kmsg", SinceNS: int64(since)})
-	run := evidence.ProbeRun{Name: evidence.ProbeKernel, Status: evidence.OK, TookMS: probes.Milliseconds(time.Since(start))}
-	if err == nil {
-		return a.Log, run
-	}
-	run.Status, run.Detail = probes.Classify(err)
-	run.Detail = "/dev/kmsg: " + run.Detail
-	switch _, stuck := errors.AsType[*probes.StuckError](err); {
-	case stuck:
-		run.Status = evidence.Timeout
-	case errors.Is(err, fs.ErrPermission):
-		run.Status, run.Hint = evidence.Denied, deniedHint
-	case errors.Is(err, fs.ErrNotExist):
-		run.Status, run.Hint = evidence.Unsupported, deniedHint+" (on the host)"
-	}
-	return nil, run
 }

@@ -86,6 +86,21 @@ func TestKillCollector(t *testing.T) {
 	}
 }
 
+// Kills of others do not leave the probe.
+func TestOfTree(t *testing.T) {
+	log := &evidence.KernelLog{Complete: true, SamePIDs: true, Kills: []evidence.OOMKill{
+		{PID: 42, Name: "ours"}, {PID: 7, Name: "gone", Cgroup: "/serving"}, {PID: 8, Name: "foreign"}, {PID: 9, Name: "foreign", Cgroup: "/"},
+		{PID: 10, Name: "foreign", Cgroup: "/jobs"}, {PID: 11, Name: "foreign", Cgroup: "/serving2"}}}
+	groups := []evidence.Cgroup{{Version: 1, Controllers: []string{"memory"}, Path: "/serving"}, {Version: 1, Controllers: []string{"memory"}, Path: "/"}, {Version: 1, Controllers: []string{"freezer"}, Path: "/jobs"}}
+	kept := OfTree(log, []evidence.Process{{PID: 42}}, groups)
+	if !kept.Complete || !kept.SamePIDs || len(kept.Kills) != 2 || kept.Kills[0].PID != 42 || kept.Kills[1].PID != 7 || len(log.Kills) != 6 {
+		t.Errorf("%+v", kept)
+	}
+	if OfTree(nil, nil, nil) != nil {
+		t.Error("a log from none")
+	}
+}
+
 func TestFreezer(t *testing.T) {
 	for _, tc := range []struct {
 		events, freeze string

@@ -60,12 +60,12 @@ func evalOOMKilled(c *rule.Case) []rule.Finding {
 		if p.PID == c.Target.PID || c.Tree.Alive[p.PID] {
 			continue
 		}
-		part, head := partOf(c, p)
+		part, missing, head := partOf(c, p)
 		deadHeads = deadHeads || head
 		if w := waitStatus(c, p); w != nil && *w&0x7f != sigKill {
 			continue // it ended another way
 		}
-		f, ok := killedForMemory(c, i, part)
+		f, ok := killedForMemory(c, i, part, missing)
 		switch {
 		case !ok:
 		case head:
@@ -84,25 +84,25 @@ func evalOOMKilled(c *rule.Case) []rule.Finding {
 // partOf says what a dead process was to the server, and whether the engine
 // needs it. One that had ended before whyhang came shows no command line: if a
 // part is missing as well, it was that part.
-func partOf(c *rule.Case, p *evidence.Process) (what string, head bool) {
+func partOf(c *rule.Case, p *evidence.Process) (what, missing string, head bool) {
 	if c.Engine.Roles[p.PID].Head {
-		return c.Engine.Known.Name + "'s " + c.Engine.RoleOf(p), true
+		return c.Engine.Known.Name + "'s " + c.Engine.RoleOf(p), "", true
 	}
 	what = fmt.Sprintf("its child %q", p.Name)
 	if len(p.Argv) > 0 {
-		return what, false
+		return what, "", false
 	}
 	for _, h := range c.Heads {
 		if h.Missing() > 0 {
-			return what + fmt.Sprintf(", while %s's %s is missing", c.Engine.Known.Name, h.Role), true
+			return what, fmt.Sprintf(", while %s's %s is missing", c.Engine.Known.Name, h.Role), true
 		}
 	}
-	return what, false
+	return what, "", false
 }
 
 // killedForMemory is the finding about one dead process, if the kernel says
 // that memory was why.
-func killedForMemory(c *rule.Case, index int, what string) (rule.Finding, bool) {
+func killedForMemory(c *rule.Case, index int, what, missing string) (rule.Finding, bool) {
 	p := &c.Processes[index]
 	f := rule.Finding{Cause: rule.OOMKilled, Strength: rule.Strong,
 		Culprits: []rule.Culprit{{PID: p.PID, Name: p.Name, Where: "killed for want of memory"}},
@@ -134,7 +134,7 @@ func killedForMemory(c *rule.Case, index int, what string) (rule.Finding, bool) 
 		f.Cites, because = []rule.Cite{cite}, says
 	}
 	f.Cites = append(f.Cites, citeState(c, index))
-	f.Says = fmt.Sprintf("A part of the server was killed for want of memory: %s (process %d); %s.", what, p.PID, because)
+	f.Says = fmt.Sprintf("A part of the server was killed for want of memory: %s (process %d)%s; %s.", what, p.PID, missing, because)
 	return f, true
 }
 
