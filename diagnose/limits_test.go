@@ -224,6 +224,32 @@ func TestStarvedByQuota(t *testing.T) {
 	}
 }
 
+// No quota: thirty others take the processors. All of them together are in a
+// group that yields to everybody else on the machine.
+func TestStarvedByCrowd(t *testing.T) {
+	dir := cgroup(t, "cpu")
+	setting(t, dir, "cpu.shares", "2")
+	s := scenario.Start(t, "convert", filepath.Join(t.TempDir(), "model.safetensors"), "64", "in-place")
+	t.Cleanup(s.End)
+	for range 30 {
+		other := scenario.Start(t, "convert", "-", "0")
+		t.Cleanup(other.End)
+		put(t, dir, other.PID)
+	}
+	put(t, dir, s.PID)
+	time.Sleep(time.Second)
+	j := diagnosed(t, quick(s.PID))
+	l := &j.Case.Limits
+	t.Logf("%s; ran %.3f, waited %.3f, pressure %+v", j.Sentence, l.Ran, l.Waited, l.CPUPressure)
+	if l.CPUPressure == nil {
+		t.Skip("the kernel keeps no pressure")
+	}
+	expect(t, j, rule.Stalled, rule.Starved)
+	if !strings.Contains(j.Sentence, "crowded machine") {
+		t.Error(j.Sentence)
+	}
+}
+
 // A log on a full file system: every line is lost. Its twin has the same full
 // file system and does not write.
 func TestDiskFull(t *testing.T) {

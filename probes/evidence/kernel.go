@@ -68,8 +68,8 @@ type KernelLog struct {
 	// Complete: the log reaches back to the tree's start without a gap, so that
 	// a kill that is not in it did not happen.
 	Complete bool `json:"complete"`
-	// SamePIDs: whyhang is in the first PID namespace, so that the kernel's PIDs
-	// are those of the snapshot.
+	// SamePIDs: the PIDs in it, which are those of the first PID namespace, are
+	// those of the snapshot.
 	SamePIDs bool `json:"same_pids"`
 }
 

@@ -59,7 +59,7 @@ type killCollector struct {
 }
 
 func newKillCollector(since time.Duration) *killCollector {
-	return &killCollector{log: &evidence.KernelLog{SamePIDs: inFirstPIDNamespace()}, since: since, asleep: suspended(), groups: map[int]string{}}
+	return &killCollector{log: &evidence.KernelLog{}, since: since, asleep: suspended(), groups: map[int]string{}}
 }
 
 // gap: records were lost.
@@ -122,7 +122,13 @@ func bootTime() time.Time { return time.Now().Add(-clock(unix.CLOCK_BOOTTIME)) }
 // (PROC_PID_INIT_INO, include/linux/proc_ns.h).
 const firstPIDNamespace = 0xEFFFFFFC
 
-func inFirstPIDNamespace() bool {
+// samePIDs tells whether the PIDs of a /proc are those of the kernel's log: its
+// process 1 is the machine's, or, where that one may not be asked, we are in the
+// first namespace ourselves.
+func samePIDs(proc string) bool {
 	var st unix.Stat_t
-	return unix.Stat("/proc/self/ns/pid", &st) == nil && st.Ino == firstPIDNamespace
+	if unix.Stat(proc+"/1/ns/pid", &st) == nil {
+		return st.Ino == firstPIDNamespace
+	}
+	return proc == "/proc" && unix.Stat("/proc/self/ns/pid", &st) == nil && st.Ino == firstPIDNamespace
 }

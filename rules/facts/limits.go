@@ -18,7 +18,9 @@ type Limits struct {
 	// CPUPressure and MemoryPressure are the share of the window in which some
 	// tasks of the machine waited for a processor, and in which all tasks that
 	// had work (of the tree's group, else of the machine) stood still for want of
-	// memory. Nil: not known.
+	// memory. Nil: not known. The kernel adds up every 2 s (PSI_FREQ,
+	// kernel/sched/psi.c), so that a window of 6 s may miss a third of it, and a
+	// short one hold too much.
 	CPUPressure    *Share
 	MemoryPressure *Share
 	// SwapInPerS is pages a second, MajorFaultsPerS those of the tree.

@@ -37,7 +37,7 @@ const (
 	tinyShare       = 0.2
 	heldBackShare   = 0.5
 	leastWaited     = 0.5 // processors: a timer that waits is nobody's harm
-	crowdedPressure = 0.5
+	crowdedPressure = 0.3 // see Limits
 	stalledMemory   = 0.2
 	swapInPerS      = 100 // pages
 	majorPerS       = 50

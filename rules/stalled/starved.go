@@ -20,10 +20,10 @@ var Starved = rule.Rule{
    threads got at most a fifth of the processor time they wanted (schedstat: time
    run against time waited);
  - without a quota: it is meant to serve, its threads get at most a fifth, and
-   some task waits for a processor at least half of the time (PSI): only strong
-   if they get a tenth or less;
+   some task waits for a processor at least a third of the time (PSI, over 5 s): only
+   strong if they get a tenth or less;
  - all tasks with work stand still for want of memory a fifth of the time (PSI
-   memory full), and pages come back from swap or disk all the time.
+   memory full, over 5 s), and pages come back from swap or disk all the time.
 
 It never outranks progress. Bytes, memory or log lines that would count on a
 machine of its own (their rate divided by the share it gets) make it a loading
@@ -67,13 +67,13 @@ func evalStarved(c *rule.Case) []rule.Finding {
 	case l.HeldBack() && l.HardlyRuns() && facts.FurthestAtPace(&c.Moves, l.Gets()) == nil:
 		f.Says, f.Cites = QuotaSays(c)
 		f.Next = []rule.Step{raiseQuota(c)}
-	case l.Crowded() && l.HardlyRuns() && meant && facts.FurthestAtPace(&c.Moves, l.Gets()) == nil:
+	case l.Crowded() && l.HardlyRuns() && meant && c.Moves.WindowMS >= longEnoughMS && facts.FurthestAtPace(&c.Moves, l.Gets()) == nil:
 		f.Says, f.Cites = CrowdSays(c)
 		f.Next = []rule.Step{{Do: "See who uses the processors", Risk: rule.RiskNone, Command: "top -b -n 1 | head -20"}}
 		if l.Gets() > 0.1 {
 			f.Strength = rule.Likely
 		}
-	case l.Thrashes() && facts.FurthestAtPace(&c.Moves, 1, facts.DiskRead, facts.MemoryAnon, facts.MemoryFile, facts.MemoryShmem, facts.Faults) == nil:
+	case l.Thrashes() && c.Moves.WindowMS >= longEnoughMS && facts.FurthestAtPace(&c.Moves, 1, facts.DiskRead, facts.MemoryAnon, facts.MemoryFile, facts.MemoryShmem, facts.Faults) == nil:
 		f.Says, f.Cites = MemorySays(c)
 		f.Next = []rule.Step{{Do: "See who uses the memory", Risk: rule.RiskNone, Command: "free -m; ps -eo pid,rss,comm --sort=-rss | head -15"}}
 	default:
