@@ -4,6 +4,7 @@ import (
 	"github.com/whyhang/whyhang/probes"
 	"github.com/whyhang/whyhang/probes/caches"
 	"github.com/whyhang/whyhang/probes/gpu"
+	"github.com/whyhang/whyhang/probes/kernel"
 	"github.com/whyhang/whyhang/probes/process"
 	"github.com/whyhang/whyhang/probes/serverlog"
 )
@@ -17,5 +18,6 @@ func Children() map[string]func() probes.Handler {
 		process.ChildFiles: process.FilesChild,
 		"log":              serverlog.Child,
 		caches.ChildName:   caches.Child,
+		kernel.ChildName:   kernel.Child,
 	}
 }

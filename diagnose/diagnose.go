@@ -23,6 +23,7 @@ type run struct {
 	gpu       gpuWatch
 	log       logWatch
 	caches    cacheWatch
+	limits    limitsWatch
 	own       *socket.OwnPorts
 	// knocked is when the server was last asked for its models, listed that it
 	// gave them.
@@ -77,6 +78,7 @@ func (r *run) close() {
 	r.gpu.close()
 	r.log.close()
 	r.caches.close()
+	r.limits.close()
 }
 
 // note adds how a probe went. A second run of the same probe replaces the

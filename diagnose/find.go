@@ -6,6 +6,7 @@ import (
 
 	"github.com/whyhang/whyhang/probes/caches"
 	"github.com/whyhang/whyhang/probes/evidence"
+	"github.com/whyhang/whyhang/probes/kernel"
 	"github.com/whyhang/whyhang/rules/engines"
 	"github.com/whyhang/whyhang/rules/facts"
 )
@@ -101,6 +102,9 @@ func variables() []string {
 		for _, d := range e.Distortions {
 			add(d.Env)
 		}
+	}
+	for _, name := range kernel.Variables() {
+		add(name)
 	}
 	return names
 }

@@ -44,12 +44,13 @@ type logWatch struct {
 	taken      bool
 }
 
-// startSlowProbes starts what may take seconds: the driver, the log and the
-// caches.
+// startSlowProbes starts what may take seconds: the driver, the log, the
+// caches and the file systems.
 func (r *run) startSlowProbes(ctx context.Context) {
 	r.gpu.start(ctx, r.Proc, pids(r.s.Processes))
 	r.log.start(ctx, r)
 	r.caches.start(ctx, r)
+	r.limits.start(ctx, r)
 }
 
 func (g *gpuWatch) start(ctx context.Context, procDir string, tree []int) {
@@ -226,7 +227,7 @@ func (r *run) collect(ctx context.Context) {
 	for _, w := range []struct {
 		what string
 		done chan struct{}
-	}{{"the GPU driver", r.gpu.done}, {"the log", r.log.done}} {
+	}{{"the GPU driver", r.gpu.done}, {"the log", r.log.done}, {"the kernel's log and the file systems", r.limits.done}} {
 		select {
 		case <-w.done:
 			continue
@@ -238,10 +239,10 @@ func (r *run) collect(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
-	if !r.gpu.taken || !r.log.taken {
+	if !r.gpu.taken || !r.log.taken || !r.limits.taken {
 		r.frame(ctx, frameOptions{})
 	}
-	for name, taken := range map[evidence.ProbeName]bool{evidence.ProbeGPU: r.gpu.taken, evidence.ProbeLog: r.log.taken} {
+	for name, taken := range map[evidence.ProbeName]bool{evidence.ProbeGPU: r.gpu.taken, evidence.ProbeLog: r.log.taken, evidence.ProbeKernel: r.limits.taken} {
 		if !taken {
 			r.note(evidence.ProbeRun{Name: name, Status: evidence.Timeout, Detail: "interrupted", TookMS: probes.Milliseconds(time.Since(r.start))})
 		}

@@ -14,7 +14,7 @@ const maxStalls = 8
 
 // stallBook keeps the times in which nothing moved.
 type stallBook struct {
-	kept    []evidence.Stall
+	kept    []evidence.Standstill
 	leftOut int
 	// moved is the last look in which something had moved, last the last look.
 	moved, last time.Time
@@ -63,7 +63,7 @@ func (b *stallBook) evidence(j *rules.Judgement) {
 		b.kept = append(b.kept[:1], b.kept[2:]...)
 		b.leftOut++
 	}
-	b.kept = append(b.kept, evidence.Stall{Began: b.moved, Snapshot: j.Case.Snapshot})
+	b.kept = append(b.kept, evidence.Standstill{Began: b.moved, Snapshot: j.Case.Snapshot})
 }
 
 // standsStill: nothing moved in a close look, and not because it is ready.

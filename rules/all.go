@@ -15,6 +15,7 @@ import (
 // The order does not decide anything: precedence does (judge.go).
 func All() []*rule.Rule {
 	return []*rule.Rule{
+		&broken.OOMKilled,
 		&broken.DeadChild,
 		&broken.MissingHead,
 		&broken.LeftBehind,
@@ -39,6 +40,8 @@ func All() []*rule.Rule {
 		&loading.SaysSoItself,
 		&loading.WaitingForPeer,
 		&stalled.Paused,
+		&stalled.Frozen,
+		&stalled.Starved,
 		&stalled.GILHeld,
 		&stalled.DownloadStalled,
 		&stalled.PeerUnreachable,
@@ -47,10 +50,13 @@ func All() []*rule.Rule {
 		&unresponsive.GPUKernelStuck,
 		&unresponsive.NoAnswer,
 		&unresponsive.WrongOwner,
+		&broken.DiskFull,
 		&broken.FatalError,
 		&stalled.NoMovement,
 		&warning.DistortingFlag,
 		&warning.DriverSilent,
+		&warning.GetsTooLittle,
+		&warning.FullDisk,
 	}
 }
 

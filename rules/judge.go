@@ -122,6 +122,8 @@ func hasAny(c *rule.Case, needs []evidence.Need) bool {
 			ok = c.Sockets != nil && c.Door.NotKnown == ""
 		case evidence.NeedCheck:
 			ok = c.Check != nil
+		case evidence.NeedLimits:
+			ok = c.Kernel != nil
 		case evidence.NeedBench:
 			ok = c.Bench != nil
 		case evidence.NeedGPU:

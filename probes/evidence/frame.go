@@ -18,6 +18,7 @@ type Frame struct {
 	Sockets   *SocketFrame   `json:"sockets,omitempty"`
 	Logs      []LogFrame     `json:"logs,omitempty"`
 	Caches    []CacheFrame   `json:"caches,omitempty"`
+	Kernel    *KernelFrame   `json:"kernel,omitempty"`
 }
 
 // ProcessFrame is what moves of one process. Counters only grow; a nil one
@@ -48,6 +49,9 @@ type ProcessFrame struct {
 	WriteCharBytes *uint64 `json:"write_char_bytes,omitempty"`
 	ReadBytes      *uint64 `json:"read_bytes,omitempty"`
 	WriteBytes     *uint64 `json:"write_bytes,omitempty"`
+	// WriteCalls counts write calls, also those that fail (syscw): calls without
+	// bytes are writes in vain.
+	WriteCalls *uint64 `json:"write_calls,omitempty"`
 	// Files is the progress of weight files, by path.
 	Files []FileFrame `json:"files,omitempty"`
 	// Threads is every thread, by TID; empty in a frame that looked at counters

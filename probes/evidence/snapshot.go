@@ -30,6 +30,7 @@ type Snapshot struct {
 	Logs    []Log      `json:"logs,omitempty"`
 	GPU     *GPU       `json:"gpu,omitempty"`
 	Sockets *Sockets   `json:"sockets,omitempty"`
+	Kernel  *Kernel    `json:"kernel,omitempty"`
 	Check   *Check     `json:"check,omitempty"`
 	Bench   *Bench     `json:"bench,omitempty"`
 	Waited  *Waited    `json:"waited,omitempty"`

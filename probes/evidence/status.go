@@ -67,6 +67,7 @@ const (
 	NeedCheck          Need = "answer to the 2+2 check"
 	NeedBench          Need = "benchmark"
 	NeedCaches         Need = "cache directories"
+	NeedLimits         Need = "limits of the machine"
 )
 
 // Unread is something of one process that could not be read, and why.

@@ -10,15 +10,15 @@ type Waited struct {
 	Looks int `json:"looks"`
 	// Stalls are the times in which nothing moved towards an end, oldest first;
 	// of many, the first and the last ones.
-	Stalls []Stall `json:"stalls,omitempty"`
+	Stalls []Standstill `json:"stalls,omitempty"`
 	// StallsLeftOut is how many more there were.
 	StallsLeftOut int `json:"stalls_left_out,omitempty"`
 	// Restarts are the processes that the server was before, oldest first.
 	Restarts []Restart `json:"restarts,omitempty"`
 }
 
-// Stall is a time in which nothing moved, with the evidence of its beginning.
-type Stall struct {
+// Standstill is a time in which nothing moved, with the evidence of its beginning.
+type Standstill struct {
 	// Began is the last look in which something had moved; Ended the first in
 	// which something moved again, absent if it has not.
 	Began time.Time  `json:"began"`

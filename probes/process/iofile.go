@@ -2,9 +2,9 @@ package process
 
 import "bytes"
 
-// ioCounters are the counters of /proc/PID/io (proc_pid_io(5)), in bytes; nil
-// for a line that is missing.
-type ioCounters struct{ ReadChar, WriteChar, Read, Write *uint64 }
+// ioCounters are the counters of /proc/PID/io (proc_pid_io(5)), in bytes but for
+// WriteCalls; nil for a line that is missing.
+type ioCounters struct{ ReadChar, WriteChar, Read, Write, WriteCalls *uint64 }
 
 func parseIO(b []byte) ioCounters {
 	var io ioCounters
@@ -23,6 +23,8 @@ func parseIO(b []byte) ioCounters {
 			io.Read = &n
 		case "write_bytes":
 			io.Write = &n
+		case "syscw":
+			io.WriteCalls = &n
 		}
 	}
 	return io

@@ -143,7 +143,7 @@ func (r *Reader) lookAt(p *evidence.Process, o LookOptions, h *held) seenProcess
 	b, err := readAt(unix.AT_FDCWD, r.path(p.PID, "io"), buf)
 	if err == nil {
 		io := parseIO(b)
-		f.ReadCharBytes, f.WriteCharBytes, f.ReadBytes, f.WriteBytes = io.ReadChar, io.WriteChar, io.Read, io.Write
+		f.ReadCharBytes, f.WriteCharBytes, f.ReadBytes, f.WriteBytes, f.WriteCalls = io.ReadChar, io.WriteChar, io.Read, io.Write, io.WriteCalls
 	} else if isDenied(err) {
 		s.denied = append(s.denied, "io")
 	}

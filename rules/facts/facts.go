@@ -25,6 +25,7 @@ type Facts struct {
 	Naps      []Nap
 	// LockFiles are lock files that may keep the tree waiting.
 	LockFiles []LockFile
+	Limits    Limits
 }
 
 // Of computes the facts of s.
@@ -44,5 +45,6 @@ func Of(s *evidence.Snapshot) *Facts {
 	f.Compilers = compilersOf(s, f)
 	f.Naps = napsOf(s)
 	f.LockFiles = lockFilesOf(s, f)
+	f.Limits = limitsOf(s, &f.Moves)
 	return f
 }

@@ -59,6 +59,8 @@ type Movement struct {
 	// between two looks at them, as a share of one processor: what a process
 	// would use if it had the machine for itself.
 	demand map[int]float64
+	// ran and waited are the two parts of it, over all processes together.
+	ran, waited float64
 }
 
 // Delta is the sum of a kind over these processes; over all with none given.
@@ -255,7 +257,9 @@ func (m *Movement) threads(s *evidence.Snapshot) {
 			}
 			m.ThreadsLooked++
 			if old.DelayNS != nil && t.DelayNS != nil {
-				m.demand[p.PID] += (float64(*t.RunNS-*old.RunNS) + float64(*t.DelayNS-*old.DelayNS)) / gapNS
+				ran, waited := float64(*t.RunNS-*old.RunNS)/gapNS, float64(*t.DelayNS-*old.DelayNS)/gapNS
+				m.demand[p.PID] += ran + waited
+				m.ran, m.waited = m.ran+ran, m.waited+waited
 			}
 			if *t.Slices != *old.Slices || *t.RunNS != *old.RunNS {
 				m.ThreadsRan++

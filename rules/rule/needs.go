@@ -90,6 +90,10 @@ func (c *Case) unmet(n evidence.Need) *Unmet {
 				return c.probeSays(evidence.ProbeFiles, "caches were not read")
 			}
 		}
+	case evidence.NeedLimits:
+		if c.Kernel == nil {
+			return c.probeSays(evidence.ProbeCgroup, "control groups, file systems and the kernel's log were not read")
+		}
 	case evidence.NeedBench:
 		if c.Bench == nil {
 			return c.probeSays(evidence.ProbeBench, "no benchmark was run")

@@ -104,6 +104,8 @@ const (
 
 	DeadChild  Cause = "dead-child"
 	FatalError Cause = "fatal-error"
+	OOMKilled  Cause = "oom-killed"
+	DiskFull   Cause = "disk-full"
 
 	NoProcess Cause = "no-process"
 	Exited    Cause = "exited"

@@ -2,6 +2,8 @@
  * point numbers into memory that grows. It logs nothing.
  *
  * usage: convert PATH MIB     converts, with PATH (made sparse) mapped and read
+ *        convert PATH MIB in-place   the same into memory it already has: no
+ *                             counter but processor time moves
  *        convert - 0          burns the processor the same way with no weights
  *                             at all and no memory: the twin, no server
  */
@@ -25,12 +27,20 @@ static void *work(void *arg)
 			sum += m[i];
 		(void)sum;
 	}
-	ready();
 	volatile float sink = 0;
+	long tensor = 1 << 20;
+	float *own = NULL;
+	if (argv[3] != NULL) {
+		own = malloc(tensor * sizeof *own);
+		memset(own, 1, tensor * sizeof *own);
+	}
+	ready();
 	for (;;) {
 		/* A tensor's worth: 4-bit values to floats, one scale each 32. */
-		long n = 1 << 20;
-		float *out = size > 0 ? malloc(n * sizeof *out) : NULL;
+		long n = tensor;
+		float *out = own;
+		if (out == NULL && size > 0)
+			out = malloc(n * sizeof *out);
 		for (int round = 0; round < 40; round++)
 			for (long i = 0; i < n; i++) {
 				unsigned char q = m ? m[i % size] : (unsigned char)i;
