@@ -143,6 +143,7 @@ func (r *run) frame(ctx context.Context, o frameOptions) {
 		f.Processes, run = r.reader.Look(ctx, r.s.Processes, process.LookOptions{Threads: o.threads})
 		r.note(run)
 	}
+	f.Storage = r.reader.StorageWaits(ctx, r.s.Processes, f.Processes)
 	if r.s.Sockets != nil {
 		f.Sockets = socket.Frame(procDir(r.Proc), r.s.Sockets, r.own.Set())
 	}

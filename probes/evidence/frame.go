@@ -17,6 +17,8 @@ type Frame struct {
 	GPUs      []GPUFrame     `json:"gpus,omitempty"`
 	Sockets   *SocketFrame   `json:"sockets,omitempty"`
 	Logs      []LogFrame     `json:"logs,omitempty"`
+	// Storage are the threads that wait for a file system, in looks at threads.
+	Storage []StorageWait `json:"storage,omitempty"`
 }
 
 // ProcessFrame is what moves of one process. Counters only grow; a nil one
