@@ -151,8 +151,15 @@ func (w *WeightsDone) estimate(c []sample, long *average) {
 		}
 		off = math.Max(off, 0.03)
 		w.Rate = f.with(long, off)
-		low = math.Min(w.Rate*(1-off), math.Min(low, long.rate*(1-off)))
-		high = math.Max(w.Rate*(1+off), math.Max(long.rate*(1+off), math.Min(high, 2*long.rate)))
+		if f.pauses > 0 { // the window shows how it works, the average how fast
+			low, high = w.Rate, w.Rate
+			if f.cycles >= 2 {
+				low, high = math.Min(low, f.rate), math.Max(high, f.rate)
+			}
+		}
+		wide := math.Max(0.1, 1.5*off)
+		low = math.Min(low, math.Min(w.Rate, long.rate)*(1-wide))
+		high = math.Max(math.Min(high, 2*long.rate), math.Max(w.Rate, long.rate)*(1+wide))
 		w.Uncertainty = math.Max(math.Min(f.uncertainty, off), 0.4*math.Abs(math.Log(f.rate/long.rate)))
 		if f.rate < 0.95*long.rate && f.pauses == 0 {
 			// It slows down, and may go on doing so.
