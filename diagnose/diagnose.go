@@ -20,7 +20,11 @@ type run struct {
 	tree   process.TreeOptions
 	gpu    gpuWatch
 	log    logWatch
-	own    *socket.OwnPorts
+	// headers are those of the model files, which lie where the process
+	// weightsPID sees them.
+	headers    headersWatch
+	weightsPID int
+	own        *socket.OwnPorts
 	// knocked is when the server was last asked for its models, listed that it
 	// gave them.
 	knocked time.Time
@@ -54,6 +58,7 @@ func Run(ctx context.Context, o Options) (*rules.Judgement, error) {
 		r.note(evidence.ProbeRun{Name: evidence.ProbeCheck, Status: evidence.Skipped, Detail: r.whyNotAsked(j)})
 	}
 	r.collect(ctx)
+	r.headers.end(r)
 	r.s.Interrupted = ctx.Err() != nil
 	return r.judge(), nil
 }
@@ -69,6 +74,7 @@ func (r *run) judge() *rules.Judgement {
 func (r *run) close() {
 	r.gpu.close()
 	r.log.close()
+	r.headers.close()
 }
 
 // note adds how a probe went. A second run of the same probe replaces the

@@ -44,6 +44,7 @@ func (r *run) watch(ctx context.Context) *rules.Judgement {
 	r.frame(ctx, frameOptions{locks: true})
 	for {
 		j := r.sofar()
+		r.headers.look(ctx, r, j)
 		if r.known(ctx, j) || ctx.Err() != nil || !r.alive() {
 			return j
 		}
@@ -143,7 +144,9 @@ func (r *run) frame(ctx context.Context, o frameOptions) {
 		f.Processes, run = r.reader.Look(ctx, r.s.Processes, process.LookOptions{Threads: o.threads})
 		r.note(run)
 	}
-	f.Storage = r.reader.StorageWaits(ctx, r.s.Processes, f.Processes)
+	if o.threads || o.locks {
+		f.Storage, f.StorageLooked = r.reader.StorageWaits(ctx, r.s.Processes, f.Processes), true
+	}
 	if r.s.Sockets != nil {
 		f.Sockets = socket.Frame(procDir(r.Proc), r.s.Sockets, r.own.Set())
 	}

@@ -30,6 +30,7 @@ func All() []*rule.Rule {
 		&loading.PhaseMoves,
 		&loading.SaysSoItself,
 		&stalled.Paused,
+		&stalled.Storage,
 		&stalled.GILHeld,
 		&unresponsive.WrongAnswer,
 		&unresponsive.GarbageAnswer,
@@ -39,6 +40,7 @@ func All() []*rule.Rule {
 		&stalled.NoMovement,
 		&warning.DistortingFlag,
 		&warning.DriverSilent,
+		&warning.IncompleteModel,
 	}
 }
 

@@ -17,8 +17,10 @@ type Frame struct {
 	GPUs      []GPUFrame     `json:"gpus,omitempty"`
 	Sockets   *SocketFrame   `json:"sockets,omitempty"`
 	Logs      []LogFrame     `json:"logs,omitempty"`
-	// Storage are the threads that wait for a file system, in looks at threads.
-	Storage []StorageWait `json:"storage,omitempty"`
+	// Storage are the threads that wait for a file system, where StorageLooked:
+	// in looks at threads.
+	Storage       []StorageWait `json:"storage,omitempty"`
+	StorageLooked bool          `json:"storage_looked,omitempty"`
 }
 
 // ProcessFrame is what moves of one process. Counters only grow; a nil one

@@ -13,6 +13,7 @@ type Facts struct {
 	MovesAsked  Movement
 	WaitGraph   WaitGraph
 	WeightsDone WeightsDone
+	AtStorage   []AtStorage
 	Phases      Timeline
 	Door        Door
 	Comparison  *evidence.Baseline
@@ -28,6 +29,7 @@ func Of(s *evidence.Snapshot) *Facts {
 	f.WaitGraph = waitGraphOf(s)
 	f.Phases = timelineOf(s, f.Engine)
 	f.WeightsDone = weightsOf(s, f)
+	f.AtStorage = storageOf(s)
 	f.Door = doorOf(s, f)
 	f.Comparison = comparisonOf(s)
 	return f

@@ -1,0 +1,176 @@
+package diagnose
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/whyhang/whyhang/probes/process/scenario"
+	"github.com/whyhang/whyhang/rules/rule"
+)
+
+// slowStore starts ranks that load from a FUSE store, and gives the root of
+// them. The store can be stopped with SIGUSR1.
+func slowStore(t *testing.T, args ...string) (store *scenario.Process, root int) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("slow_store needs root")
+	}
+	dir := t.TempDir()
+	try := exec.Command(scenario.Build(t, "slow_store"), dir, "read", "0", "1")
+	try.Stdin = strings.NewReader("")
+	if out, _ := try.Output(); strings.HasPrefix(string(out), "cannot") {
+		t.Skip("slow_store " + strings.TrimSpace(string(out)))
+	}
+	store = scenario.Start(t, "slow_store", append([]string{dir}, args...)...)
+	root, err := strconv.Atoi(store.Ready)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Nothing may outlive the store: its end closes /dev/fuse, which wakes all
+	// who wait for it, whyhang's own children as well.
+	t.Cleanup(func() {
+		store.End()
+		for range 200 {
+			if left := waitForFUSE(); left == "" {
+				return
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		t.Errorf("still waits for the store: %s", waitForFUSE())
+	})
+	return store, root
+}
+
+// waitForFUSE names a process of this session that waits for a FUSE server.
+func waitForFUSE() string {
+	files, _ := filepath.Glob("/proc/[0-9]*/task/*/wchan")
+	for _, f := range files {
+		b, _ := os.ReadFile(f)
+		if string(b) != "request_wait_answer" {
+			continue
+		}
+		comm, _ := os.ReadFile(filepath.Dir(f) + "/comm")
+		if name := strings.TrimSpace(string(comm)); name == "slow_store" || name == "diagnose.test" {
+			return f + " " + name
+		}
+	}
+	return ""
+}
+
+// inTime holds that a run ends soon after its window.
+func inTime(t *testing.T, o Options, took time.Duration) {
+	t.Helper()
+	t.Logf("took %s of a window of %s", took.Round(10*time.Millisecond), o.Window)
+	if took > o.Window+10*time.Second {
+		t.Errorf("took %s", took)
+	}
+}
+
+// A slow store: each read takes its time, and the load goes on.
+func TestSlowStore(t *testing.T) {
+	for _, args := range [][]string{{"read", "20", "1"}, {"pread", "50", "1"}, {"mmap", "20", "1"}, {"mmap", "50", "1"}} {
+		t.Run(name(args), func(t *testing.T) {
+			_, root := slowStore(t, args...)
+			time.Sleep(500 * time.Millisecond)
+			o, begun := quick(root), time.Now()
+			j := diagnosed(t, o)
+			expect(t, j, rule.Loading, rule.WeightsRead)
+			inTime(t, o, time.Since(begun))
+			if w := j.Case.Weights; w == nil || w.FSType != "fuse" || w.TotalBytes != 1<<30 {
+				t.Errorf("%+v", w)
+			}
+			for _, f := range j.Findings {
+				if f.Verdict == rule.Stalled {
+					t.Errorf("%s: %s", f.Rule, f.Says)
+				}
+			}
+			t.Log(j.Sentence)
+		})
+	}
+}
+
+// The twin: the same mount has stopped answering, whatever it is asked.
+func TestDeadStore(t *testing.T) {
+	for _, args := range [][]string{{"read", "20", "1"}, {"pread", "20", "1"}, {"mmap", "20", "1"}, {"mmap", "20", "2"}} {
+		t.Run(name(args), func(t *testing.T) {
+			store, root := slowStore(t, args...)
+			time.Sleep(700 * time.Millisecond)
+			if err := store.Cmd.Process.Signal(syscall.SIGUSR1); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(300 * time.Millisecond)
+			o, begun := quick(root), time.Now()
+			j := diagnosed(t, o)
+			expect(t, j, rule.Stalled, rule.Storage)
+			inTime(t, o, time.Since(begun))
+			if j.Strength != rule.Strong || j.Carried == nil || len(j.Carried.Culprits) == 0 {
+				t.Fatalf("%s, %+v", j.Strength, j.Carried)
+			}
+			for _, want := range []string{"fuse mount", "from store"} {
+				if !strings.Contains(j.Sentence, want) {
+					t.Errorf("no %q in: %s", want, j.Sentence)
+				}
+			}
+			if args[0] != "mmap" && !strings.Contains(j.Sentence, "model.safetensors") {
+				t.Errorf("no file in: %s", j.Sentence)
+			}
+			if !strings.HasPrefix(j.Next[0].Command, "timeout 5 ls ") {
+				t.Errorf("next: %+v", j.Next[0])
+			}
+			t.Log(j.Sentence)
+		})
+	}
+}
+
+// A store that dies while whyhang looks, after it gave bytes: they came, so it is
+// loading; the next look says that it stalled.
+func TestStoreDiesMeanwhile(t *testing.T) {
+	store, root := slowStore(t, "mmap", "20", "1")
+	time.AfterFunc(1500*time.Millisecond, func() { _ = store.Cmd.Process.Signal(syscall.SIGUSR1) })
+	time.Sleep(300 * time.Millisecond)
+	expect(t, diagnosed(t, quick(root)), rule.Loading, rule.WeightsRead)
+	expect(t, diagnosed(t, quick(root)), rule.Stalled, rule.Storage)
+}
+
+// Rests that are shorter than the window are part of a load, whatever the
+// moment it is looked at.
+func TestRestsAreNoStall(t *testing.T) {
+	_, root := slowStore(t, "pread", "0", "1", "32", "4000")
+	for i := range 3 {
+		time.Sleep(time.Duration(700*i) * time.Millisecond)
+		j := diagnosed(t, quick(root))
+		expect(t, j, rule.Loading, rule.WeightsRead)
+		t.Log(j.Sentence)
+	}
+}
+
+// Two ranks read the same gigabyte at different speeds: how far is that of the
+// slower one, of one gigabyte and not of two.
+func TestTwoRanks(t *testing.T) {
+	for _, how := range []string{"mmap", "read"} {
+		t.Run(how, func(t *testing.T) {
+			_, root := slowStore(t, how, "10", "2")
+			time.Sleep(3 * time.Second)
+			j := diagnosed(t, quick(root))
+			expect(t, j, rule.Loading, rule.WeightsRead)
+			w := j.Case.WeightsDone
+			if len(w.Ranks) != 2 || w.Split || w.TotalBytes != 1<<30 {
+				t.Fatalf("%d ranks, split %v, %v bytes", len(w.Ranks), w.Split, w.TotalBytes)
+			}
+			if w.PID != w.Ranks[0].PID || w.Ranks[0].Done > w.Ranks[1].Done || w.DoneBytes >= 1<<30 {
+				t.Errorf("%+v", w.Ranks)
+			}
+			if want := fmt.Sprintf("process %d", w.PID); !strings.Contains(j.Sentence, want) {
+				t.Errorf("no %q in: %s", want, j.Sentence)
+			}
+			t.Log(j.Sentence)
+		})
+	}
+}
