@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/whyhang/whyhang/probes/evidence"
 	"github.com/whyhang/whyhang/probes/process/scenario"
 	"github.com/whyhang/whyhang/rules/rule"
 )
@@ -86,13 +87,35 @@ func TestSlowStore(t *testing.T) {
 			if w := j.Case.Weights; w == nil || w.FSType != "fuse" || w.TotalBytes != 1<<30 {
 				t.Errorf("%+v", w)
 			}
+			neverShrinks(t, j.Case.Snapshot)
 			for _, f := range j.Findings {
 				if f.Verdict == rule.Stalled {
 					t.Errorf("%s: %s", f.Rule, f.Says)
 				}
 			}
-			t.Log(j.Sentence)
+			t.Logf("%s (uncertain by %.2f, %s)", j.Sentence, j.Case.WeightsDone.Uncertainty, j.Strength)
 		})
+	}
+}
+
+// neverShrinks holds that whyhang did not take pages from the target: on FUSE
+// it is enough to open its file.
+func neverShrinks(t *testing.T, s *evidence.Snapshot) {
+	t.Helper()
+	var before uint64
+	for n := range s.Frames {
+		for _, f := range s.Frames[n].Processes[0].Files {
+			if f.ResidentBytes == nil {
+				continue
+			}
+			if *f.ResidentBytes < before {
+				t.Errorf("look %d: %d bytes are mapped in, it were %d", n, *f.ResidentBytes, before)
+			}
+			before = *f.ResidentBytes
+		}
+	}
+	if u := s.Weights.Unread; u == nil || u.Status != evidence.Skipped {
+		t.Errorf("headers on FUSE: %+v", u)
 	}
 }
 
@@ -149,6 +172,23 @@ func TestRestsAreNoStall(t *testing.T) {
 		expect(t, j, rule.Loading, rule.WeightsRead)
 		t.Log(j.Sentence)
 	}
+}
+
+// S3: two ranks map the same file of a gigabyte and touch its pages with rests in
+// between. The twin, in which the store has stopped, is in TestDeadStore.
+func TestTwoRanksOfALocalFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "model.safetensors")
+	s := scenario.Start(t, "load", "mmap", path, "1024", "20", "700", "2")
+	begun := time.Now()
+	time.Sleep(time.Second)
+	j := diagnosed(t, quick(s.PID))
+	expect(t, j, rule.Loading, rule.WeightsRead)
+	w := j.Case.WeightsDone
+	truth := 1024.0/20 - j.Case.Taken.Sub(begun).Seconds()
+	if len(w.Ranks) != 2 || w.TotalBytes != 1<<30 || w.ETALow > truth || w.ETAHigh < truth {
+		t.Errorf("%d ranks, %v bytes, %.0f to %.0f s left, in truth %.0f", len(w.Ranks), w.TotalBytes, w.ETALow, w.ETAHigh, truth)
+	}
+	t.Logf("%s (%.0f to %.0f, in truth %.0f)", j.Sentence, w.ETALow, w.ETAHigh, truth)
 }
 
 // Two ranks read the same gigabyte at different speeds: how far is that of the

@@ -34,6 +34,11 @@ func (r *Reader) OtherFiles() *Files { return newFiles(r) }
 // and gives w with what they say; w itself stays as it is. This reads from the
 // file system of the model: on one that does not answer the child hangs, and
 // the error is a *probes.StuckError.
+//
+// Files on FUSE and virtiofs are left alone: where the server does not ask to keep
+// the cache (FOPEN_KEEP_CACHE), the kernel drops all pages of a file whenever
+// anybody opens it (fs/fuse/file.c fuse_finish_open), those the target has mapped
+// in as well. So are files on a file system that is not known.
 func (f *Files) Headers(ctx context.Context, pid int, w *evidence.Weights) (*evidence.Weights, error) {
 	with := *w
 	with.Files = append([]evidence.WeightFile(nil), w.Files...)
@@ -43,6 +48,11 @@ func (f *Files) Headers(ctx context.Context, pid int, w *evidence.Weights) (*evi
 		q.Places = append(q.Places, with.Files[i].Path)
 	}
 	if len(q.Places) == 0 {
+		return &with, nil
+	}
+	if w.FSType == "" || isFUSE(w.FSType) {
+		with.Unread = &evidence.Unread{What: "headers in " + path.Dir(q.Places[0]), Status: evidence.Skipped,
+			Why: "to open a file on FUSE may drop the pages that the server has read of it"}
 		return &with, nil
 	}
 	a, err := f.askBelow(ctx, pid, headersLimit, path.Dir(q.Places[0]), q)

@@ -114,6 +114,9 @@ const (
 	// window shows before the reading is taken to have begun late. A little less
 	// may be either, and the middle of both is not far from any.
 	lateStart = 1.55
+	// startError is how well the start of a process is known, in seconds: it
+	// counts from btime of /proc/stat, whole seconds.
+	startError = 1
 	// longLook is a window in seconds in which a loader that rests shows it.
 	longLook = 9.8
 )
@@ -160,7 +163,11 @@ func (w *WeightsDone) estimate(c []sample, long *average) {
 		wide := math.Max(0.1, 1.5*off)
 		low = math.Min(low, math.Min(w.Rate, long.rate)*(1-wide))
 		high = math.Max(math.Min(high, 2*long.rate), math.Max(w.Rate, long.rate)*(1+wide))
-		w.Uncertainty = math.Max(math.Min(f.uncertainty, off), 0.4*math.Abs(math.Log(f.rate/long.rate)))
+		apart := math.Abs(math.Log(f.rate / long.rate))
+		if long.from == fromStart {
+			apart -= startError / long.seconds
+		}
+		w.Uncertainty = math.Max(math.Min(f.uncertainty, off), 0.4*apart)
 		if f.rate < 0.95*long.rate && f.pauses == 0 {
 			// It slows down, and may go on doing so.
 			low = math.Min(low, f.rate*f.rate/long.rate*0.9)

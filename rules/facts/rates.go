@@ -54,29 +54,21 @@ func flowOf(c []sample) flow {
 		f.unevenness = math.Sqrt(math.Max(0, squares*n/(sum*sum)-1))
 	}
 	gap := f.seconds / float64(len(c)-1)
+	rests := restsOf(c, f.peak)
 	var begins, ends []sample
-	resting, since := false, first.s
-	for i := 1; i < len(c); i++ {
-		d := c[i].s - c[i-1].s
-		rests := c[i].done-c[i-1].done <= restShare*f.peak*d
-		if i == 1 {
-			resting, since = rests, c[0].s
-			continue
-		}
+	since := first.s
+	for i := 2; i < len(c); i++ {
 		switch {
-		case rests && !resting:
+		case rests[i] && !rests[i-1]:
 			// It ended somewhere in the interval before: in the middle, say.
 			ends = append(ends, sample{s: (c[i-1].s + c[i-2].s) / 2, done: c[i-1].done})
 			since = c[i-1].s
-		case !rests && resting:
+		case !rests[i] && rests[i-1]:
 			begins = append(begins, sample{s: (c[i].s + c[i-1].s) / 2, done: c[i-1].done})
 			f.pauseS = max(f.pauseS, c[i-1].s-since)
 		}
-		if rests != resting {
-			resting = rests
-		}
 	}
-	if resting {
+	if rests[len(c)-1] {
 		f.pauseS = max(f.pauseS, last.s-since)
 	}
 	f.pauses = max(len(begins), len(ends))
@@ -96,4 +88,28 @@ func flowOf(c []sample) flow {
 		f.rate, f.uncertainty = (whole[marks-1].done-whole[0].done)/between, gap/between+0.1/float64(f.cycles)
 	}
 	return f
+}
+
+// shortRest is the longest rest in seconds that is not told from a loader's
+// ordinary steps: two looks may fall between two of them.
+const shortRest = 0.4
+
+// restsOf tells for each interval (by the sample at its end) whether the loader
+// rested in it.
+func restsOf(c []sample, peak float64) []bool {
+	rests := make([]bool, len(c))
+	begin := 1
+	for i := 1; i < len(c); i++ {
+		rests[i] = c[i].done-c[i-1].done <= restShare*peak*(c[i].s-c[i-1].s)
+		if rests[i] && !rests[i-1] {
+			begin = i
+		}
+		ended := rests[i] && (i == len(c)-1 || c[i+1].done-c[i].done > restShare*peak*(c[i+1].s-c[i].s))
+		if ended && c[i].s-c[begin-1].s < shortRest {
+			for k := begin; k <= i; k++ {
+				rests[k] = false
+			}
+		}
+	}
+	return rests
 }
