@@ -21,7 +21,7 @@ type builtCase struct {
 
 // builtCases are all of them, by the verdict they are about.
 func builtCases() []builtCase {
-	return slices.Concat(incidentCases(), deadlockCases(), brokenCases(), waitCases(), loadingCases(), stalledCases(), unresponsiveCases(), readyCases(), goneCases(), unknownCases())
+	return slices.Concat(incidentCases(), deadlockCases(), brokenCases(), waitCases(), weightCases(), loadingCases(), stalledCases(), unresponsiveCases(), readyCases(), goneCases(), unknownCases())
 }
 
 // then is when all built snapshots were taken.

@@ -111,9 +111,13 @@ const (
 	// alike is how far apart two rates of one load may be.
 	alike = 0.25
 	// lateStart is how much slower the average over a life may be than what the
-	// window shows before the reading is taken to have begun late. A little less
-	// may be either, and the middle of both is not far from any.
+	// window shows well before the reading is taken to have begun late. A little
+	// less may be either, and the middle of both is not far from any.
 	lateStart = 1.55
+	// mostRest is how much faster a loader may read than it does on average, its
+	// rests counted in: where the window shows no rest, and where it shows none in
+	// a long look.
+	mostRest, mostUnseenRest = 3.5, 2.0
 	// startError is how well the start of a process is known, in seconds: it
 	// counts from btime of /proc/stat, whole seconds.
 	startError = 1
@@ -140,9 +144,13 @@ func (w *WeightsDone) estimate(c []sample, long *average) {
 	}
 	switch {
 	case long == nil:
-	case long.from == fromAge, long.from == fromStart && f.steady() && f.seconds >= longLook && f.rate > lateStart*long.rate:
+	case f.late(long):
 		// It did something else first: it is at least as fast as that.
-		low = math.Min(low, long.rate*0.95)
+		rest := mostRest
+		if f.steady() && f.seconds >= longLook {
+			rest = mostUnseenRest
+		}
+		low = math.Min(low, math.Max(long.rate*0.95, f.rate/rest))
 		w.Rate = math.Max(f.rate, long.rate)
 		if f.pauses > 0 && f.cycles == 0 {
 			w.Rate = math.Sqrt(w.Rate * long.rate)
@@ -156,8 +164,13 @@ func (w *WeightsDone) estimate(c []sample, long *average) {
 		w.Rate = f.with(long, off)
 		if f.pauses > 0 { // the window shows how it works, the average how fast
 			low, high = w.Rate, w.Rate
-			if f.cycles >= 2 {
+			switch {
+			case f.cycles > 0 && long.from == fromStart:
+				low, high = math.Min(low, f.rate*(1-spread/2)), math.Max(high, f.rate*(1+spread/2))
+			case f.cycles >= 2:
 				low, high = math.Min(low, f.rate), math.Max(high, f.rate)
+			case long.from == fromStart: // and it may have begun late
+				high = f.peak
 			}
 		}
 		wide := math.Max(0.1, 1.5*off)
@@ -168,7 +181,7 @@ func (w *WeightsDone) estimate(c []sample, long *average) {
 			apart -= startError / long.seconds
 		}
 		w.Uncertainty = math.Max(math.Min(f.uncertainty, off), 0.4*apart)
-		if f.rate < 0.95*long.rate && f.pauses == 0 {
+		if f.rate < 0.95*long.rate && f.pauses == 0 || f.rate < 0.9*long.rate && f.cycles >= 2 {
 			// It slows down, and may go on doing so.
 			low = math.Min(low, f.rate*f.rate/long.rate*0.9)
 		}
@@ -185,6 +198,14 @@ func (w *WeightsDone) estimate(c []sample, long *average) {
 	if share := w.leastShare(); share > 0 {
 		w.ETALow = math.Min(w.ETALow, math.Max(0, share-w.DoneBytes)/high)
 	}
+}
+
+// late tells whether an average over the life of a process counts other things
+// than reading.
+func (f *flow) late(long *average) bool {
+	ratio := f.rate / long.rate
+	sure := f.cycles >= 2 || f.steady() && f.seconds >= longLook
+	return long.from == fromAge || long.from == fromStart && (ratio > mostRest || sure && ratio > lateStart)
 }
 
 // spread is how far off the rate of the window may be, as a share.
@@ -204,7 +225,9 @@ func (f *flow) with(long *average, off float64) float64 {
 	switch {
 	case f.cycles == 0 && f.pauses > 0:
 		return long.rate
-	case f.cycles == 0 && ratio > 1+alike && long.from == fromStart && f.seconds >= longLook:
+	case f.cycles > 0 && ratio > 1+alike && long.from == fromStart:
+		return f.rate // it began late
+	case f.cycles == 0 && ratio > 1+alike && long.from == fromStart:
 		return math.Sqrt(f.rate * long.rate) // either of two
 	case f.cycles == 0 && ratio > 1+alike:
 		return long.rate // between two rests that the window does not reach

@@ -40,7 +40,7 @@ func (w *WeightsDone) readers(s *evidence.Snapshot, f *Facts) []sample {
 	}
 	// The furthest behind of those that still move; if none moves, of all.
 	slices.SortStableFunc(w.Ranks, func(a, b RankDone) int { return cmp.Compare(a.Done, b.Done) })
-	behind := slices.IndexFunc(w.Ranks, func(r RankDone) bool { return r.Moved >= noiseBytes })
+	behind := slices.IndexFunc(w.Ranks, func(r RankDone) bool { return r.Moves() })
 	behind = max(behind, 0)
 	w.take(w.Ranks[behind])
 	return w.Ranks[behind].curve

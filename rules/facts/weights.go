@@ -52,6 +52,9 @@ type RankDone struct {
 	holds map[string]bool
 }
 
+// Moves tells whether it came further during the window.
+func (r *RankDone) Moves() bool { return r.Moved >= noiseBytes }
+
 // noiseBytes is how much a process may map in by the way (a library, a page of
 // its own code) without having read any weights.
 const noiseBytes = 256 << 10

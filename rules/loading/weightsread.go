@@ -91,7 +91,14 @@ func sideBySide(c *rule.Case) string {
 	case w.Split:
 		return fmt.Sprintf(" %d ranks read a part each.", len(w.Ranks))
 	}
-	return fmt.Sprintf(" %d ranks read all of it each; %s is furthest behind.", len(w.Ranks), who(c, w.PID))
+	says := fmt.Sprintf(" %d ranks read all of it each; %s is furthest behind.", len(w.Ranks), who(c, w.PID))
+	for _, r := range w.Ranks {
+		if !r.Moves() && r.Done < w.DoneBytes {
+			says += fmt.Sprintf(" But %s stands still at %s.", who(c, r.PID), facts.Bytes(r.Done))
+			break
+		}
+	}
+	return says
 }
 
 // copies: somebody writes about as many bytes as are read.
