@@ -121,7 +121,7 @@ func neverShrinks(t *testing.T, s *evidence.Snapshot) {
 
 // The twin: the same mount has stopped answering, whatever it is asked.
 func TestDeadStore(t *testing.T) {
-	for _, args := range [][]string{{"read", "20", "1"}, {"pread", "20", "1"}, {"mmap", "20", "1"}, {"mmap", "20", "2"}} {
+	for _, args := range [][]string{{"read", "20", "1"}, {"pread", "20", "1"}, {"mmap", "20", "1"}, {"mmap", "20", "2"}, {"open", "20", "1"}} {
 		t.Run(name(args), func(t *testing.T) {
 			store, root := slowStore(t, args...)
 			time.Sleep(700 * time.Millisecond)
@@ -141,8 +141,11 @@ func TestDeadStore(t *testing.T) {
 					t.Errorf("no %q in: %s", want, j.Sentence)
 				}
 			}
-			if args[0] != "mmap" && !strings.Contains(j.Sentence, "model.safetensors") {
+			if (args[0] == "read" || args[0] == "pread") && !strings.Contains(j.Sentence, "model.safetensors") {
 				t.Errorf("no file in: %s", j.Sentence)
+			}
+			if args[0] == "open" && !strings.Contains(j.Sentence, "in openat (request_wait_answer), on a file that is not known") {
+				t.Errorf("not in openat: %s", j.Sentence)
 			}
 			if !strings.HasPrefix(j.Next[0].Command, "timeout 5 ls ") {
 				t.Errorf("next: %+v", j.Next[0])

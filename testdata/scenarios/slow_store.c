@@ -3,6 +3,7 @@
  * and on SIGUSR1 stops answering, whatever it is asked, and says nothing.
  *
  *   read, pread, mmap    how each rank reads the file, from its begin to its end
+ *   open                 it opens the file again and again, and reads nothing
  *   RANKS                1: the root itself reads; more: so many children of it,
  *                        each of them the whole file, the later ones slower
  *   BURST_MIB PAUSE_MS   after each so many MiB a rank rests for so long, as
@@ -11,7 +12,7 @@
  * Everything ends with the store. Needs CAP_SYS_ADMIN and /dev/fuse; prints
  * "cannot" without.
  *
- * usage: slow_store DIRECTORY read|pread|mmap DELAY_MS RANKS [BURST_MIB PAUSE_MS]
+ * usage: slow_store DIRECTORY read|pread|mmap|open DELAY_MS RANKS [BURST_MIB PAUSE_MS]
  */
 #include "scenario.h"
 #include <signal.h>
@@ -73,10 +74,17 @@ static void *load(void *arg)
 		close(file);
 	}
 	for (long done = 0; done < FILE_BYTES; done += STEP) {
+		if (!strcmp(how, "open")) {
+			close(file);
+			file = open(path, O_RDONLY | O_CLOEXEC);
+			sleep_ms(10);
+			done = 0;
+			continue;
+		}
 		if (m != MAP_FAILED)
 			for (long i = done; i < done + STEP; i += PAGE)
 				sum += m[i];
-		else if (!strcmp(how, "pread") ? pread(file, buffer, STEP, done) != STEP : read(file, buffer, STEP) != STEP)
+		else if (strcmp(how, "read") ? pread(file, buffer, STEP, done) != STEP : read(file, buffer, STEP) != STEP)
 			break;
 		sleep_ms(slower);
 		if (burst > 0 && (done + STEP) % burst == 0)
