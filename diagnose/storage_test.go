@@ -136,16 +136,21 @@ func TestDeadStore(t *testing.T) {
 			if j.Strength != rule.Strong || j.Carried == nil || len(j.Carried.Culprits) == 0 {
 				t.Fatalf("%s, %+v", j.Strength, j.Carried)
 			}
+			if args[0] == "open" {
+				// Without a file in its hands, the mount is known only if it is the
+				// only one of FUSE.
+				if !strings.Contains(j.Sentence, "in openat (request_wait_answer)") && !strings.Contains(j.Sentence, "in close (request_wait_answer)") {
+					t.Errorf("not in openat or close: %s", j.Sentence)
+				}
+				return
+			}
 			for _, want := range []string{"fuse mount", "from store"} {
 				if !strings.Contains(j.Sentence, want) {
 					t.Errorf("no %q in: %s", want, j.Sentence)
 				}
 			}
-			if (args[0] == "read" || args[0] == "pread") && !strings.Contains(j.Sentence, "model.safetensors") {
+			if args[0] != "mmap" && !strings.Contains(j.Sentence, "model.safetensors") {
 				t.Errorf("no file in: %s", j.Sentence)
-			}
-			if args[0] == "open" && !strings.Contains(j.Sentence, "in openat (request_wait_answer), on a file that is not known") {
-				t.Errorf("not in openat: %s", j.Sentence)
 			}
 			if !strings.HasPrefix(j.Next[0].Command, "timeout 5 ls ") {
 				t.Errorf("next: %+v", j.Next[0])

@@ -20,7 +20,7 @@ type StorageWait struct {
 	// Mount is where that file lies; nil if not known.
 	Mount *Mount `json:"mount,omitempty"`
 	// Guessed: the file is not known, and Mount is the one that fits: that of
-	// the weight files the process has mapped, or the only one of the kind that
+	// the weight files the process has in its hands, or the only one of the kind that
 	// the kernel function belongs to.
 	Guessed bool `json:"guessed,omitempty"`
 }

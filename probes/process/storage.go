@@ -116,7 +116,7 @@ func (r *Reader) StorageWaits(ctx context.Context, procs []evidence.Process, fra
 		if len(waits) == 0 {
 			continue
 		}
-		weights := mappedWeights(p, f)
+		weights := weightsInHand(p, f)
 		found := within(ctx, storageLimit, func() []evidence.StorageWait { return r.placeWaits(p.PID, waits, weights) })
 		if found.Done {
 			waits = found.Value
@@ -149,9 +149,9 @@ func storageSleepers(f *evidence.ProcessFrame) []evidence.StorageWait {
 	return waits
 }
 
-// mappedWeights are the weight files that a process has mapped, by a look and
-// by its discovery.
-func mappedWeights(p *evidence.Process, f *evidence.ProcessFrame) []string {
+// weightsInHand are the weight files that a process has mapped, by a look and by
+// its discovery; those it has open if it has none mapped.
+func weightsInHand(p *evidence.Process, f *evidence.ProcessFrame) []string {
 	var paths []string
 	for i := range p.Files {
 		if p.Files[i].Mapped {
@@ -162,6 +162,15 @@ func mappedWeights(p *evidence.Process, f *evidence.ProcessFrame) []string {
 		if f.Files[i].ResidentBytes != nil || f.Files[i].FD < 0 {
 			paths = append(paths, f.Files[i].Path)
 		}
+	}
+	if len(paths) > 0 {
+		return paths
+	}
+	for i := range p.Files {
+		paths = append(paths, p.Files[i].Path)
+	}
+	for i := range f.Files {
+		paths = append(paths, f.Files[i].Path)
 	}
 	return paths
 }
@@ -221,7 +230,7 @@ func fileOfCall(dir string, fd int, mounts []mount, buf []byte) (string, *eviden
 	return target, nil
 }
 
-// guessMount is the mount of the mapped weights if they all lie on one and it
+// guessMount is the mount of the weights in hand if they all lie on one and it
 // is of the kind; else the only mount of the kind.
 func guessMount(mounts []mount, weights []string, kind func(string) bool) *evidence.Mount {
 	var one *mount

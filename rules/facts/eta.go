@@ -173,7 +173,7 @@ func (w *WeightsDone) estimate(c []sample, long *average) {
 				high = f.peak
 			}
 		}
-		wide := math.Max(0.1, 1.5*off)
+		wide := math.Min(0.7, math.Max(0.1, 1.5*off))
 		low = math.Min(low, math.Min(w.Rate, long.rate)*(1-wide))
 		high = math.Max(math.Min(high, 2*long.rate), math.Max(w.Rate, long.rate)*(1+wide))
 		apart := math.Abs(math.Log(f.rate / long.rate))

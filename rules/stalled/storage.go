@@ -22,7 +22,7 @@ moves on.
 
 The file is that of the call's descriptor, and the mount that of the file. For
 a page fault and for calls that name a path neither can be read; then the mount
-of the mapped weights is named, and said to be a guess.
+of the weights in its hands is named, and said to be a guess.
 
 Storage over a network pauses, so there three looks over the whole window are
 required, and two for a local file system. The state letter decides nothing: a
@@ -151,7 +151,7 @@ func sleepsIn(c *rule.Case, a facts.AtStorage) string {
 		on += " from " + w.Mount.Source
 	}
 	if w.Guessed {
-		return does + ", on a file that is not known: by what it has mapped, on " + on
+		return does + ", on a file that is not known: by what else it has in its hands, on " + on
 	}
 	return does + " on " + on
 }
