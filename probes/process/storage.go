@@ -22,7 +22,7 @@ var fileSystemWaits = []string{
 	"rpc_wait_bit_killable", "__rpc_", "rpc_", "nfs_", "nfs4_", "nfs3_", "nfsv", "pnfs_",
 	"ceph_", "netfs_", "smb2_", "cifs_", "wait_for_response", "SMB2_", "p9_", "v9fs_", "afs_",
 	"ptlrpc_", "ll_", "osc_", "cl_sync_io", "ldlm_", // Lustre
-	"cxi", "mmfs", // GPFS: cxiWaitEventWait and its kin
+	"cxiWait", "mmfs", // GPFS
 	"Fhgfs", "MessagingTk", // BeeGFS
 	"xfs_", "ext4_", "jbd2_", "btrfs_", "zfs_", "zio_", "dmu_", "ovl_",
 }
@@ -141,7 +141,10 @@ func storageSleepers(f *evidence.ProcessFrame) []evidence.StorageWait {
 		}
 		c, inCall := parseCall([]byte(t.Syscall))
 		named := t.Wchan == "" && inCall && fdArgument(c.Number) >= 0
-		if !waitsForFileSystem(t.Wchan) && !named {
+		// Locks of files wait for whoever holds them, also where a file system
+		// hands them out.
+		isLock := inCall && (c.Number == unix.SYS_FLOCK || c.Number == unix.SYS_FCNTL)
+		if isLock || !waitsForFileSystem(t.Wchan) && !named {
 			continue
 		}
 		waits = append(waits, evidence.StorageWait{PID: f.PID, TID: t.TID, Name: t.Name, State: t.State, Syscall: t.Syscall, Wchan: t.Wchan, RunNS: t.RunNS, Slices: t.Slices})

@@ -28,7 +28,7 @@ type simulated struct {
 
 // curve is the bytes read by time, in steps of tick seconds; the load ends at
 // the last one. The rate while it reads is 1e9.
-const tick = 0.02
+const tick = 0.04
 
 func (l simulated) curve(r *rand.Rand) []float64 {
 	var c []float64
@@ -81,9 +81,10 @@ func (l simulated) watched(c []float64, begin float64) (w WeightsDone, truth flo
 		s.Frames = append(s.Frames, evidence.Frame{At: first.Add(time.Duration((begin + since) * 1e9)), SinceMS: since * 1000,
 			Processes: []evidence.ProcessFrame{{PID: 10, State: "S", Files: []evidence.FileFrame{{Path: "/m/model.gguf", FD: 3, PosBytes: &pos}}}}})
 		s.Taken = s.Frames[len(s.Frames)-1].At
-		w = Of(s).WeightsDone
-		if since >= 2 && w.Moving() && w.Sure() || since >= 10 {
-			break
+		if since >= 2 {
+			if w = Of(s).WeightsDone; w.Moving() && w.Sure() || since >= 10 {
+				break
+			}
 		}
 		switch {
 		case since == 0:
@@ -165,7 +166,7 @@ func TestTimeLeft(t *testing.T) {
 	for i, l := range simulations() {
 		r := rand.New(rand.NewPCG(uint64(i), 42))
 		var s score
-		for range 20 {
+		for range 12 {
 			l.lasts = 120 * math.Exp(r.Float64()*math.Log(8)) // 2 to 16 minutes
 			l.started = 0.2 + 2*r.Float64()
 			if l.knows != "age" {
