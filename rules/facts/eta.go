@@ -183,7 +183,7 @@ func (w *WeightsDone) estimate(c []sample, long *average) {
 		w.Uncertainty = math.Max(math.Min(f.uncertainty, off), 0.4*apart)
 		if f.rate < 0.95*long.rate && f.pauses == 0 || f.rate < 0.9*long.rate && f.cycles >= 2 {
 			// It slows down, and may go on doing so.
-			low = math.Min(low, f.rate*f.rate/long.rate*0.9)
+			low = math.Min(low, f.rate*math.Max(0.75, f.rate/long.rate)*0.9)
 		}
 	}
 	if w.TotalBytes <= 0 {
