@@ -34,32 +34,38 @@ func slowStore(t *testing.T, args ...string) (store *scenario.Process, root int)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Nothing may outlive the store: its end closes /dev/fuse, which wakes all
-	// who wait for it, whyhang's own children as well.
+	t.Cleanup(store.End)
+	return store, root
+}
+
+// noneWaits holds, at the end of a test, that nothing outlives its stores: the
+// end of one closes /dev/fuse, which wakes all who wait for it, whyhang's own
+// children as well.
+func noneWaits(t *testing.T) {
 	t.Cleanup(func() {
-		store.End()
-		for range 200 {
-			if left := waitForFUSE(); left == "" {
+		left := ""
+		for range 250 {
+			if left = waitForFUSE(); left == "" {
 				return
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
-		t.Errorf("still waits for the store: %s", waitForFUSE())
+		t.Errorf("still waits for a store: %s", left)
 	})
-	return store, root
 }
 
-// waitForFUSE names a process of this session that waits for a FUSE server.
+// waitForFUSE names a process of this test that waits for a FUSE server.
 func waitForFUSE() string {
+	ours, _ := scenario.Dir()
 	files, _ := filepath.Glob("/proc/[0-9]*/task/*/wchan")
 	for _, f := range files {
 		b, _ := os.ReadFile(f)
 		if string(b) != "request_wait_answer" {
 			continue
 		}
-		comm, _ := os.ReadFile(filepath.Dir(f) + "/comm")
-		if name := strings.TrimSpace(string(comm)); name == "slow_store" || name == "diagnose.test" {
-			return f + " " + name
+		argv, _ := os.ReadFile(filepath.Dir(filepath.Dir(filepath.Dir(f))) + "/cmdline")
+		if name := string(argv); strings.HasPrefix(name, ours) || strings.HasPrefix(name, os.Args[0]) {
+			return f + " " + strings.ReplaceAll(name, "\x00", " ")
 		}
 	}
 	return ""
@@ -76,8 +82,10 @@ func inTime(t *testing.T, o Options, took time.Duration) {
 
 // A slow store: each read takes its time, and the load goes on.
 func TestSlowStore(t *testing.T) {
-	for _, args := range [][]string{{"read", "20", "1"}, {"pread", "50", "1"}, {"mmap", "20", "1"}, {"mmap", "50", "1"}} {
+	noneWaits(t)
+	for _, args := range [][]string{{"read", "20", "1"}, {"pread", "50", "1"}, {"mmap", "50", "1"}} {
 		t.Run(name(args), func(t *testing.T) {
+			t.Parallel()
 			_, root := slowStore(t, args...)
 			time.Sleep(500 * time.Millisecond)
 			o, begun := quick(root), time.Now()
@@ -121,8 +129,10 @@ func neverShrinks(t *testing.T, s *evidence.Snapshot) {
 
 // The twin: the same mount has stopped answering, whatever it is asked.
 func TestDeadStore(t *testing.T) {
+	noneWaits(t)
 	for _, args := range [][]string{{"read", "20", "1"}, {"pread", "20", "1"}, {"mmap", "20", "1"}, {"mmap", "20", "2"}, {"open", "20", "1"}} {
 		t.Run(name(args), func(t *testing.T) {
+			t.Parallel()
 			store, root := slowStore(t, args...)
 			time.Sleep(700 * time.Millisecond)
 			if err := store.Cmd.Process.Signal(syscall.SIGUSR1); err != nil {
@@ -174,8 +184,8 @@ func TestStoreDiesMeanwhile(t *testing.T) {
 // moment it is looked at.
 func TestRestsAreNoStall(t *testing.T) {
 	_, root := slowStore(t, "pread", "0", "1", "32", "4000")
-	for i := range 3 {
-		time.Sleep(time.Duration(700*i) * time.Millisecond)
+	for i := range 2 {
+		time.Sleep(time.Duration(900*i) * time.Millisecond)
 		j := diagnosed(t, quick(root))
 		expect(t, j, rule.Loading, rule.WeightsRead)
 		t.Log(j.Sentence)
@@ -204,6 +214,7 @@ func TestTwoRanksOfALocalFile(t *testing.T) {
 func TestTwoRanks(t *testing.T) {
 	for _, how := range []string{"mmap", "read"} {
 		t.Run(how, func(t *testing.T) {
+			t.Parallel()
 			_, root := slowStore(t, how, "10", "2")
 			time.Sleep(3 * time.Second)
 			j := diagnosed(t, quick(root))
