@@ -99,7 +99,7 @@ func TestStaleLockFile(t *testing.T) {
 	if j.Strength != rule.Strong || !strings.Contains(j.Sentence, lock) || !strings.Contains(j.Sentence, "24.0 h old") {
 		t.Errorf("%s: %s", j.Strength, j.Sentence)
 	}
-	if len(j.Next) < 2 || j.Next[1].Command != "rm '"+lock+"'" || j.Next[1].Risk == rule.RiskNone {
+	if len(j.Next) < 2 || j.Next[1].Command != "rm "+rule.Quoted(lock) || j.Next[1].Risk == rule.RiskNone {
 		t.Errorf("next %+v", j.Next)
 	}
 	if len(j.Carried.Culprits) != 1 || j.Carried.Culprits[0].PID != s.PID {

@@ -25,6 +25,10 @@ type run struct {
 	caches    cacheWatch
 	limits    limitsWatch
 	own       *socket.OwnPorts
+	// headers are those of the model files, which lie where the process
+	// weightsPID sees them.
+	headers    headersWatch
+	weightsPID int
 	// knocked is when the server was last asked for its models, listed that it
 	// gave them.
 	knocked time.Time
@@ -57,6 +61,7 @@ func Run(ctx context.Context, o Options) (*rules.Judgement, error) {
 		r.note(evidence.ProbeRun{Name: evidence.ProbeCheck, Status: evidence.Skipped, Detail: r.whyNotAsked(j)})
 	}
 	r.collect(ctx)
+	r.headers.end(r)
 	r.s.Interrupted = ctx.Err() != nil
 	return r.judge(), nil
 }
@@ -79,6 +84,7 @@ func (r *run) close() {
 	r.log.close()
 	r.caches.close()
 	r.limits.close()
+	r.headers.close()
 }
 
 // note adds how a probe went. A second run of the same probe replaces the

@@ -116,14 +116,14 @@ func (r *run) findWeights(ctx context.Context) {
 	e := facts.Of(&evidence.Snapshot{Processes: r.s.Processes}).Engine
 	if e.Model != "" {
 		if w, err := files.Weights(ctx, e.MainPID, e.Model, "the command line"); err == nil && len(w.Files) > 0 {
-			r.s.Weights = w
+			r.s.Weights, r.weightsPID = w, e.MainPID
 			return
 		}
 	}
 	for i := range r.s.Processes {
 		for _, f := range r.s.Processes[i].Files {
 			if w, err := files.Weights(ctx, r.s.Processes[i].PID, f.Path, "held by process "+itoa(r.s.Processes[i].PID)); err == nil && len(w.Files) > 0 {
-				r.s.Weights = w
+				r.s.Weights, r.weightsPID = w, r.s.Processes[i].PID
 				return
 			}
 		}

@@ -69,6 +69,7 @@ func (r *run) watch(ctx context.Context) *rules.Judgement {
 	r.frame(ctx, frameOptions{locks: true})
 	for {
 		j := r.sofar()
+		r.headers.look(ctx, r, j)
 		if r.known(ctx, j) || ctx.Err() != nil || !r.alive() {
 			return j
 		}
@@ -170,6 +171,9 @@ func (r *run) frame(ctx context.Context, o frameOptions) {
 		var run evidence.ProbeRun
 		f.Processes, run = r.reader.Look(ctx, r.s.Processes, process.LookOptions{Threads: o.threads})
 		r.note(run)
+	}
+	if o.threads || o.locks {
+		f.Storage, f.StorageLooked = r.reader.StorageWaits(ctx, r.s.Processes, f.Processes), true
 	}
 	if r.s.Sockets != nil {
 		f.Sockets = socket.Frame(procDir(r.Proc), r.s.Sockets, r.own.Set())

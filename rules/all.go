@@ -42,6 +42,7 @@ func All() []*rule.Rule {
 		&stalled.Paused,
 		&stalled.Frozen,
 		&stalled.Starved,
+		&stalled.Storage,
 		&stalled.GILHeld,
 		&stalled.DownloadStalled,
 		&stalled.PeerUnreachable,
@@ -57,6 +58,7 @@ func All() []*rule.Rule {
 		&warning.DriverSilent,
 		&warning.GetsTooLittle,
 		&warning.FullDisk,
+		&warning.IncompleteModel,
 	}
 }
 

@@ -27,6 +27,7 @@ func builtCases() []builtCase {
 		brokenCases(),
 		waitCases(),
 		rankCases(),
+		weightCases(),
 		loadingCases(),
 		stalledCases(),
 		unresponsiveCases(),

@@ -249,7 +249,7 @@ func settled(j *Judgement) bool {
 		return j.Case.Check != nil || forbidden && moves.WindowMS >= 1500
 	case rule.Loading:
 		w := &j.Case.WeightsDone
-		if j.Cause == rule.WeightsRead && w.Moving() && w.Uncertainty > 0.12 {
+		if j.Cause == rule.WeightsRead && w.Moving() && !w.Sure() {
 			return false // the time left would be a guess
 		}
 		return j.Strength >= rule.Strong && moves.WindowMS >= 2000

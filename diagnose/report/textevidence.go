@@ -7,6 +7,7 @@ import (
 
 	"github.com/whyhang/whyhang/probes/evidence"
 	"github.com/whyhang/whyhang/rules/facts"
+	"github.com/whyhang/whyhang/rules/rule"
 )
 
 // evidence is everything below the first screen.
@@ -113,7 +114,7 @@ func (t *texter) logs(r *Report) {
 		t.title("Log")
 		t.wrap("  ", fmt.Sprintf("%s (%s): %s, %s, silent for %s", l.Path, l.Source, count(int(l.Lines), "line", "lines"), facts.Bytes(float64(l.SizeBytes)), seconds(l.SilentS)))
 		if l.ReadyLine > 0 {
-			t.line("  ready line: $ sed -n %dp %s", l.ReadyLine, shellQuote(l.Path))
+			t.line("  ready line: $ sed -n %dp %s", l.ReadyLine, rule.Quoted(l.Path))
 		}
 		for _, u := range l.Unread {
 			t.wrap("  not read: ", unread(u))
@@ -279,12 +280,4 @@ func (t *texter) probes(r *Report) {
 		}
 		t.wrap(l, detail)
 	}
-}
-
-// shellQuote makes a path safe to paste into a shell.
-func shellQuote(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:@") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

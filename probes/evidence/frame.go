@@ -19,6 +19,10 @@ type Frame struct {
 	Logs      []LogFrame     `json:"logs,omitempty"`
 	Caches    []CacheFrame   `json:"caches,omitempty"`
 	Kernel    *KernelFrame   `json:"kernel,omitempty"`
+	// Storage are the threads that wait for a file system, where StorageLooked:
+	// in looks at threads.
+	Storage       []StorageWait `json:"storage,omitempty"`
+	StorageLooked bool          `json:"storage_looked,omitempty"`
 }
 
 // ProcessFrame is what moves of one process. Counters only grow; a nil one

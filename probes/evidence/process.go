@@ -85,6 +85,21 @@ type Weights struct {
 	Format     string       `json:"format,omitempty"`
 	Files      []WeightFile `json:"files,omitempty"`
 	TotalBytes uint64       `json:"total_bytes"`
+	// ExpectedBytes is what the files must come to by their headers, and by the
+	// index where parts are missing; 0: not known.
+	ExpectedBytes uint64 `json:"expected_bytes,omitempty"`
+	// Missing are parts that the index or the numbers in the names promise and
+	// that are not there, the first 64; MissingCount counts all.
+	Missing      []string `json:"missing,omitempty"`
+	MissingCount int      `json:"missing_count,omitempty"`
+	// IndexBytes is the size of all tensors by the index (metadata.total_size);
+	// 0: no such index.
+	IndexBytes uint64 `json:"index_bytes,omitempty"`
+	// DTypeBytes are the bytes of tensors by type, as the headers write it
+	// ("BF16", "Q4_K"); of the files whose headers were read.
+	DTypeBytes map[string]uint64 `json:"dtype_bytes,omitempty"`
+	// Unread says why headers were not read.
+	Unread *Unread `json:"unread,omitempty"`
 	// FSType is the type of the file system they are on, as in mountinfo.
 	FSType string `json:"fs_type,omitempty"`
 }
@@ -96,4 +111,17 @@ type WeightFile struct {
 	// it is mapped or open; absent if it is Path.
 	RealPath  string `json:"real_path,omitempty"`
 	SizeBytes uint64 `json:"size_bytes"`
+	// Header is what the file says of itself; nil: not read, or a format
+	// without such a header.
+	Header *WeightHeader `json:"header,omitempty"`
+}
+
+// WeightHeader is the header of a safetensors or GGUF file.
+type WeightHeader struct {
+	// ExpectedBytes is how long the file is at least if it is complete.
+	ExpectedBytes uint64 `json:"expected_bytes"`
+	Tensors       int    `json:"tensors"`
+	// Problem says why it could not be read to its end; ExpectedBytes then
+	// counts what was read.
+	Problem string `json:"problem,omitempty"`
 }

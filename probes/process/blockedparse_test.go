@@ -120,8 +120,8 @@ func TestParseFDInfo(t *testing.T) {
 		want          fdinfo
 		reads, writes bool
 	}{
-		{"pos:\t0\nflags:\t02000000\nmnt_id:\t16\nino:\t1765644\n", fdinfo{Flags: 0o2000000, Inode: 1765644}, true, false},
-		{"pos:\t0\nflags:\t01\nmnt_id:\t16\nino:\t5\n", fdinfo{Flags: 1, Inode: 5}, false, true},
+		{"pos:\t0\nflags:\t02000000\nmnt_id:\t16\nino:\t1765644\n", fdinfo{Flags: 0o2000000, Inode: 1765644, MountID: 16}, true, false},
+		{"pos:\t0\nflags:\t01\nmnt_id:\t16\nino:\t5\n", fdinfo{Flags: 1, Inode: 5, MountID: 16}, false, true},
 		{"flags:\t0100002\nino:\t5\nscm_fds: 3\n", fdinfo{Flags: 0o100002, Inode: 5, InFlight: 3}, true, true},
 		{"flags:\t010000000\nino:\t5\n", fdinfo{Flags: 0o10000000, Inode: 5}, false, false},
 		{"flags:\t02000002\nPid:\t-1\n", fdinfo{Flags: 0o2000002}, true, true},

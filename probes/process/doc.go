@@ -15,6 +15,9 @@
 //	asleep.go                       since when
 //	python.go, pythonelf.go         CPython inside the process (package python)
 //	files.go, fileschild.go         the target's file systems, in a child
+//	modelfiles.go, listweights.go, missingparts.go, modelheaders.go,
+//	safetensors.go, gguf.go         which files the model is, and whether they are whole
+//	storage.go                      threads that wait for a file system, and which
 //	each.go                         deadlines, one process at a time
 //
 // The package only observes. It may not judge, trace, signal (but for the

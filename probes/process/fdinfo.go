@@ -9,6 +9,8 @@ type fdinfo struct {
 	Flags uint64
 	// Inode is there since Linux 5.14; 0 if not known.
 	Inode uint64
+	// MountID is the mount of its file as in mountinfo; 0 if not known.
+	MountID int
 	// Locks are the locks of files that this descriptor holds.
 	Locks []fileLock
 	// InFlight counts descriptors on their way in messages that lie in this
@@ -37,6 +39,10 @@ func parseFDInfo(b []byte) fdinfo {
 			f.Flags, _ = octalNumber(value)
 		case "ino":
 			f.Inode, _ = number(value)
+		case "mnt_id":
+			if id, ok := number(value); ok && id < 1<<31 {
+				f.MountID = int(id)
+			}
 		case "scm_fds":
 			f.InFlight, _ = number(value)
 		case "UserFiles":

@@ -20,6 +20,7 @@ const (
 	opLibc    = "libc"
 	opSymbols = "symbols"
 	opWeights = "weights"
+	opHeaders = "headers"
 
 	opFunctions = "functions"
 	opPython    = "python"
@@ -48,6 +49,11 @@ type fileAnswer struct {
 	Python  *pythonFile           `json:"python,omitempty"`
 	Weights []evidence.WeightFile `json:"weights,omitempty"`
 	Real    string                `json:"real,omitempty"`
+	Parts   *missingParts         `json:"parts,omitempty"`
+	// Headers are those of the Places, in their order; nil for one that could
+	// not be read.
+	Headers []*evidence.WeightHeader `json:"headers,omitempty"`
+	DTypes  map[string]uint64        `json:"dtypes,omitempty"`
 
 	Functions []function `json:"functions,omitempty"`
 }
@@ -119,6 +125,8 @@ func answerFile(q fileQuestion, stage func(string)) (fileAnswer, error) {
 		})
 	case opWeights:
 		return listWeights(q.Root, q.Path, stage)
+	case opHeaders:
+		return readHeaders(q.Root, q.Places, stage)
 	}
 	return fileAnswer{}, fmt.Errorf("no question %q", q.Op)
 }

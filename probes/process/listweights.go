@@ -42,6 +42,7 @@ func listWeights(root, p string, stage func(string)) (fileAnswer, error) {
 	}
 	if !isDir {
 		a.Weights, err = t.shards(top)
+		a.Parts = missing(a.Weights, nil)
 		return a, err
 	}
 	names, err := t.names(p)
@@ -59,7 +60,9 @@ func listWeights(root, p string, stage func(string)) (fileAnswer, error) {
 		}
 		found = append(found, file)
 	}
-	a.Weights = choose(found, t.index(p, names))
+	index := t.index(p, names)
+	a.Weights = choose(found, index.files())
+	a.Parts = missing(a.Weights, index)
 	return a, nil
 }
 
@@ -125,7 +128,7 @@ func (t tree) names(p string) ([]string, error) {
 
 // index reads which files a sharded model consists of: the weight_map of
 // model.safetensors.index.json or its namesakes. Nil without one.
-func (t tree) index(p string, names []string) map[string]bool {
+func (t tree) index(p string, names []string) *modelIndex {
 	for _, name := range []string{"model.safetensors.index.json", "pytorch_model.bin.index.json"} {
 		if !slices.Contains(names, name) {
 			continue
@@ -136,6 +139,10 @@ func (t tree) index(p string, names []string) map[string]bool {
 		}
 		f := os.NewFile(uintptr(fd), name)
 		var doc struct {
+			Metadata struct {
+				// A few exporters write it as a floating point number.
+				TotalSize float64 `json:"total_size"`
+			} `json:"metadata"`
 			WeightMap map[string]string `json:"weight_map"`
 		}
 		err = json.NewDecoder(io.LimitReader(f, maxIndexBytes)).Decode(&doc)
@@ -143,11 +150,14 @@ func (t tree) index(p string, names []string) map[string]bool {
 		if err != nil || len(doc.WeightMap) == 0 {
 			continue
 		}
-		files := map[string]bool{}
+		index := &modelIndex{names: map[string]bool{}}
 		for _, file := range doc.WeightMap {
-			files[file] = true
+			index.names[file] = true
 		}
-		return files
+		if size := doc.Metadata.TotalSize; size > 0 && size < 1<<60 {
+			index.bytes = uint64(size)
+		}
+		return index
 	}
 	return nil
 }

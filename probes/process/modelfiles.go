@@ -34,19 +34,16 @@ func (f *Files) Weights(ctx context.Context, pid int, modelPath, foundBy string)
 	}
 	mounts, _ := f.r.mounts(pid, 0) // without them the type stays unknown
 	q := fileQuestion{Op: opWeights, Root: f.r.path(pid, "root"), Path: path.Clean(full)}
-	a, err := f.ask(ctx, weightsLimit, path.Dir(q.Path), q)
-	// Another user's root may not be entered. In the same mount namespace our
-	// own root is the same place.
-	if errors.Is(err, fs.ErrPermission) && sharesMounts(mounts) {
-		q.Root = "/"
-		a, err = f.ask(ctx, weightsLimit, path.Dir(q.Path), q)
-	}
+	a, err := f.askBelow(ctx, pid, weightsLimit, path.Dir(q.Path), q)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", full, err)
 	}
 	w := &evidence.Weights{Path: q.Path, FoundBy: foundBy, Files: a.Weights, Format: formatOfAll(a.Weights)}
 	for _, file := range a.Weights {
 		w.TotalBytes += file.SizeBytes
+	}
+	if a.Parts != nil {
+		w.Missing, w.MissingCount, w.IndexBytes = a.Parts.Names, a.Parts.Count, a.Parts.IndexBytes
 	}
 	where := a.Real
 	if len(a.Weights) > 0 && a.Weights[0].RealPath != "" {

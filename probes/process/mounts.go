@@ -16,6 +16,7 @@ type mount struct {
 	Device string
 	Point  string
 	FSType string
+	Source string
 }
 
 // mounts reads the mounts a process sees. Reading the list asks none of the
@@ -35,7 +36,7 @@ func (r *Reader) mounts(pid, via int) ([]mount, error) {
 func mountsOf(infos []*procfs.MountInfo) []mount {
 	mounts := make([]mount, 0, len(infos))
 	for _, i := range infos {
-		mounts = append(mounts, mount{ID: i.MountID, Device: hexDevice(i.MajorMinorVer), Point: unescape(i.MountPoint), FSType: i.FSType})
+		mounts = append(mounts, mount{ID: i.MountID, Device: hexDevice(i.MajorMinorVer), Point: unescape(i.MountPoint), FSType: i.FSType, Source: unescape(i.Source)})
 	}
 	return mounts
 }
@@ -64,13 +65,21 @@ func unescape(s string) string {
 // fsTypeOf is the type of the file system that holds an absolute path: that of
 // the longest mount point above it, of the last one if several stand there.
 func fsTypeOf(mounts []mount, path string) string {
-	best, fsType := -1, ""
-	for _, m := range mounts {
-		if len(m.Point) >= best && isBelow(path, m.Point) {
-			best, fsType = len(m.Point), m.FSType
+	if m := mountOf(mounts, path); m != nil {
+		return m.FSType
+	}
+	return ""
+}
+
+// mountOf is the mount that holds an absolute path, nil if none does.
+func mountOf(mounts []mount, path string) *mount {
+	var best *mount
+	for i := range mounts {
+		if m := &mounts[i]; (best == nil || len(m.Point) >= len(best.Point)) && isBelow(path, m.Point) {
+			best = m
 		}
 	}
-	return fsType
+	return best
 }
 
 func isBelow(path, dir string) bool {

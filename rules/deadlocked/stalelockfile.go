@@ -3,7 +3,6 @@ package deadlocked
 import (
 	"fmt"
 	"path"
-	"strings"
 
 	"github.com/whyhang/whyhang/probes/evidence"
 	"github.com/whyhang/whyhang/rules/facts"
@@ -91,9 +90,9 @@ func evalStaleLockFile(c *rule.Case) []rule.Finding {
 	}
 	f.Cites = append(f.Cites, c.Cite("when it was asked who has it open: nobody", "caches", l.Cache, "locks", l.Lock, "asked"))
 	f.Next = []rule.Step{{Do: "Make sure that no build of it runs, here or on a machine that shares the directory", Risk: rule.RiskNone,
-		Command: fmt.Sprintf("fuser -v %s; pgrep -a 'ninja|nvcc|cicc|ptxas|cc1plus'", quoted(l.Path))}}
+		Command: fmt.Sprintf("fuser -v %s; pgrep -a 'ninja|nvcc|cicc|ptxas|cc1plus'", rule.Quoted(l.Path))}}
 	for _, s := range stale[:min(3, len(stale))] {
-		f.Next = append(f.Next, rule.Step{Do: "If none does, remove the lock file; the server goes on by itself. While a build runs this breaks the build", Risk: rule.RiskLow, Command: "rm " + quoted(s.Path)})
+		f.Next = append(f.Next, rule.Step{Do: "If none does, remove the lock file; the server goes on by itself. While a build runs this breaks the build", Risk: rule.RiskLow, Command: "rm " + rule.Quoted(s.Path)})
 	}
 	f.Next = append(f.Next, rule.Step{Do: fmt.Sprintf("If it then fails to load a half-built extension, remove %s as well and start again", path.Dir(l.Path)), Risk: rule.RiskLow})
 	return []rule.Finding{f}
@@ -142,6 +141,3 @@ func againstStaleLockFile(c *rule.Case) *rule.Because {
 	}
 	return nil
 }
-
-// quoted is s for a shell.
-func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

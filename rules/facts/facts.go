@@ -15,6 +15,7 @@ type Facts struct {
 	MovesAsked  Movement
 	WaitGraph   WaitGraph
 	WeightsDone WeightsDone
+	AtStorage   []AtStorage
 	Phases      Timeline
 	Door        Door
 	Meetings    []Meeting
@@ -39,6 +40,7 @@ func Of(s *evidence.Snapshot) *Facts {
 	f.Phases = timelineOf(s, f.Engine)
 	f.LostParts = lostParts(s, f)
 	f.WeightsDone = weightsOf(s, f)
+	f.AtStorage = storageOf(s)
 	f.Door = doorOf(s, f)
 	f.Meetings = meetingsOf(s, f)
 	f.Comparison = comparisonOf(s)

@@ -12,6 +12,8 @@ var (
 		"202": "futex", "219": "restart_syscall", "230": "clock_nanosleep", "232": "epoll_wait", "247": "waitid",
 		"270": "pselect6", "271": "ppoll", "281": "epoll_pwait", "288": "accept4", "426": "io_uring_enter",
 		"449": "futex_waitv", "455": "futex_wait", "16": "ioctl", "74": "fsync", "24": "sched_yield",
+		"2": "open", "4": "stat", "5": "fstat", "6": "lstat", "18": "pwrite64", "20": "writev", "21": "access", "40": "sendfile", "75": "fdatasync", "89": "readlink",
+		"217": "getdents64", "257": "openat", "262": "newfstatat", "295": "preadv", "327": "preadv2", "332": "statx", "437": "openat2", "3": "close", "11": "munmap",
 	}
 	arm64Calls = map[string]string{
 		"63": "read", "64": "write", "67": "pread64", "65": "readv", "72": "pselect6", "73": "ppoll",
@@ -19,6 +21,8 @@ var (
 		"260": "wait4", "95": "waitid", "32": "flock", "25": "fcntl", "137": "rt_sigtimedwait", "133": "rt_sigsuspend",
 		"98": "futex", "128": "restart_syscall", "22": "epoll_pwait", "242": "accept4", "426": "io_uring_enter",
 		"449": "futex_waitv", "455": "futex_wait", "29": "ioctl", "82": "fsync", "124": "sched_yield",
+		"56": "openat", "61": "getdents64", "66": "writev", "68": "pwrite64", "69": "preadv", "71": "sendfile", "78": "readlinkat", "79": "newfstatat", "80": "fstat", "83": "fdatasync",
+		"286": "preadv2", "291": "statx", "437": "openat2", "57": "close", "215": "munmap",
 	}
 )
 

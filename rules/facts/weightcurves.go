@@ -9,39 +9,28 @@ type sample struct {
 	at   []any
 }
 
-// bestCurve looks at every process and every way of counting, and keeps the
-// one that came furthest: what a rank mapped and what it read are the same
-// bytes seen twice.
-func (w *WeightsDone) bestCurve(s *evidence.Snapshot) []sample {
-	var best []sample
-	take := func(pid int, how string, c []sample) {
-		if len(c) == 0 {
-			return
-		}
-		last := c[len(c)-1]
-		if last.done > 0 && (best == nil || last.done > w.DoneBytes || steadyRate(best) == 0 && steadyRate(c) > 0) {
-			best = c
-			w.Known, w.DoneBytes, w.How, w.At, w.PID = true, last.done, how, last.at, pid
+// curveOf counts how far one process is, by the way of counting that shows it
+// moving: what it mapped and what it read are the same bytes seen twice.
+func curveOf(s *evidence.Snapshot, p *evidence.Process, sizes map[string]float64) ([]sample, string) {
+	c, how := fileCurve(s, p, sizes), "its offset or what is mapped in of it"
+	if steadyRate(c) > 0 {
+		return c, how
+	}
+	better := func(other []sample, by string) {
+		n, m := len(c), len(other)
+		if m > 0 && other[m-1].done > 0 && (n == 0 || other[m-1].done > c[n-1].done || steadyRate(other) > 0) {
+			c, how = other, by
 		}
 	}
-	sizes := sizesOf(s)
-	for i := range s.Processes {
-		p := &s.Processes[i]
-		c := fileCurve(s, p, sizes)
-		take(p.PID, "its offset or what is mapped in of it", c)
-		if steadyRate(c) > 0 {
-			continue
-		}
-		take(p.PID, "mapped file memory", mappedCurve(s, p))
-		// pread moves neither offset nor mapping: read calls count all bytes,
-		// those of other files among them.
-		if len(p.Files) > 0 && steadyRate(best) == 0 {
-			if c := readCurve(s, p); steadyRate(c) > 0 {
-				take(p.PID, "read calls", c)
-			}
+	better(mappedCurve(s, p), "mapped file memory")
+	// pread moves neither offset nor mapping: read calls count all bytes, those
+	// of other files among them.
+	if steadyRate(c) == 0 && len(p.Files) > 0 {
+		if read := readCurve(s, p); steadyRate(read) > 0 {
+			c, how = read, "read calls"
 		}
 	}
-	return best
+	return c, how
 }
 
 // sizesOf are the sizes of the weight files, by path.
@@ -50,6 +39,9 @@ func sizesOf(s *evidence.Snapshot) map[string]float64 {
 	if s.Weights != nil {
 		for _, f := range s.Weights.Files {
 			sizes[f.Path] = float64(f.SizeBytes)
+			if f.RealPath != "" {
+				sizes[f.RealPath] = float64(f.SizeBytes)
+			}
 		}
 	}
 	for i := range s.Processes {
@@ -72,6 +64,7 @@ func fileCurve(s *evidence.Snapshot, p *evidence.Process, sizes map[string]float
 		reached[f.Path] = furthest(reached[f.Path], f.PosBytes, f.ResidentBytes)
 	}
 	var curve []sample
+	before := -1.0
 	for n := range s.Frames {
 		if s.Frames[n].During != "" {
 			break
@@ -79,6 +72,9 @@ func fileCurve(s *evidence.Snapshot, p *evidence.Process, sizes map[string]float
 		j := ProcessAt(&s.Frames[n], p.PID)
 		if j < 0 || s.Frames[n].Processes[j].State == "" {
 			continue
+		}
+		if before < 0 {
+			before = earlierShards(s, reached, s.Frames[n].Processes[j].Files)
 		}
 		held := map[string]bool{}
 		at := []any{"frames", n, "processes", j, "rss_file_bytes"}
@@ -91,7 +87,7 @@ func fileCurve(s *evidence.Snapshot, p *evidence.Process, sizes map[string]float
 				at[len(at)-1] = "pos_bytes"
 			}
 		}
-		var done float64
+		done := before
 		for path, bytes := range reached {
 			if size := sizes[path]; !held[path] && size > 0 {
 				bytes = size
@@ -99,11 +95,37 @@ func fileCurve(s *evidence.Snapshot, p *evidence.Process, sizes map[string]float
 			}
 			done += bytes
 		}
-		if done > 0 {
+		if done > 0 && len(reached) > 0 {
 			curve = append(curve, sample{s.Frames[n].SinceMS / 1000, done, at})
 		}
 	}
 	return curve
+}
+
+// earlierShards are the bytes of the shards before the first one that the
+// process had in its hands at the first look: engines take them in the order of
+// their names and close what they have read. A process that holds the first
+// shard, or all of them, has closed none.
+func earlierShards(s *evidence.Snapshot, atDiscovery map[string]float64, now []evidence.FileFrame) float64 {
+	if s.Weights == nil || len(s.Weights.Files) < 2 {
+		return 0
+	}
+	holds := map[string]bool{}
+	for path := range atDiscovery {
+		holds[path] = true
+	}
+	for i := range now {
+		holds[now[i].Path] = true
+	}
+	var before float64
+	for i := range s.Weights.Files { // in the order of their names
+		f := &s.Weights.Files[i]
+		if holds[f.Path] || f.RealPath != "" && holds[f.RealPath] {
+			return before
+		}
+		before += float64(f.SizeBytes)
+	}
+	return 0 // it holds none of them
 }
 
 func furthest(so float64, counts ...*uint64) float64 {
@@ -164,43 +186,4 @@ func readCurve(s *evidence.Snapshot, p *evidence.Process) []sample {
 			[]any{"frames", n, "processes", j, "read_char_bytes"}})
 	}
 	return curve
-}
-
-// steadyRate is the rate of a curve in bytes per second. A loader that works
-// in bursts (read a shard, convert it, read the next) is measured from the end
-// of one burst to the end of a later one, so that the window need not fit the
-// bursts.
-func steadyRate(c []sample) float64 {
-	rate, _ := rateOf(c)
-	return rate
-}
-
-// rateOf also gives the rate's relative uncertainty: when a burst ended is
-// known no better than the time between two looks.
-func rateOf(c []sample) (rate, uncertainty float64) {
-	if len(c) < 2 {
-		return 0, 0
-	}
-	first, last := c[0], c[len(c)-1]
-	if last.done <= first.done {
-		return 0, 0
-	}
-	gap := (last.s - first.s) / float64(len(c)-1)
-	var steps []sample // the points at which it had just grown
-	for i := 1; i < len(c); i++ {
-		if c[i].done > c[i-1].done {
-			// It grew somewhere since the look before: in the middle, say.
-			steps = append(steps, sample{s: (c[i].s + c[i-1].s) / 2, done: c[i].done})
-		}
-	}
-	n := len(steps)
-	if n < 2 {
-		return (last.done - first.done) / (last.s - first.s), 1
-	}
-	between := steps[n-1].s - steps[0].s
-	if n >= len(c)-2 {
-		// It grows all the time.
-		return (last.done - first.done) / (last.s - first.s), gap / (last.s - first.s)
-	}
-	return (steps[n-1].done - steps[0].done) / between, gap / between
 }

@@ -12,7 +12,8 @@ type WeightsDone struct {
 	// Held: a process of the tree has weight files mapped or open, or the
 	// command line names a model directory that could be read.
 	Held bool
-	// Path and TotalBytes are the model's; Total 0: not known.
+	// Path and TotalBytes are the model's; Total 0: not known. Where every rank
+	// reads the whole model, it is still the model's size: what one rank reads.
 	Path       string
 	TotalBytes float64
 	// Known: DoneBytes is known. How says from what.
@@ -22,8 +23,14 @@ type WeightsDone struct {
 	At        []any
 	// PID is the process that is furthest behind, or the only one.
 	PID int
-	// Moved is how many bytes came during the window; Rate in bytes per second,
-	// 0 if it did not move.
+	// Ranks are the processes that read the model side by side, the one that is
+	// furthest behind first; empty for one alone. Split: each reads a part of it,
+	// and DoneBytes is their sum. Else each reads all of it, and DoneBytes is
+	// that of the one furthest behind.
+	Ranks []RankDone
+	Split bool
+	// Moved is how many bytes came during the window; Rate in bytes per second
+	// is what the time left was reckoned with, 0 if it did not move.
 	Moved float64
 	Rate  float64
 	// Uncertainty of the rate, as a share of it.
@@ -32,6 +39,21 @@ type WeightsDone struct {
 	// and the total is known.
 	ETALow, ETA, ETAHigh float64
 }
+
+// RankDone is how far one of several processes has come.
+type RankDone struct {
+	PID   int
+	Done  float64
+	Moved float64
+	How   string
+	At    []any
+	curve []sample
+	// holds are the weight files it has had in its hands.
+	holds map[string]bool
+}
+
+// Moves tells whether it came further during the window.
+func (r *RankDone) Moves() bool { return r.Moved >= noiseBytes }
 
 // noiseBytes is how much a process may map in by the way (a library, a page of
 // its own code) without having read any weights.
@@ -45,10 +67,37 @@ func (w *WeightsDone) Complete() bool {
 	return w.Known && w.TotalBytes > 0 && w.DoneBytes >= 0.995*w.TotalBytes
 }
 
+// maxUncertainty is the uncertainty of a rate beyond which a longer look pays.
+const maxUncertainty = 0.12
+
+// Sure tells whether the time left is known as well as it gets in a short look.
+func (w *WeightsDone) Sure() bool { return w.Uncertainty <= maxUncertainty }
+
 func weightsOf(s *evidence.Snapshot, f *Facts) WeightsDone {
 	w := WeightsDone{}
+	w.heldBy(s)
+	if !w.Held {
+		return w
+	}
+	curve := w.readers(s, f)
+	if shards, at, ok := f.Phases.weightShare(); ok && w.TotalBytes > 0 {
+		w.byLog(shards*w.TotalBytes, at)
+	}
+	if len(curve) >= 2 {
+		w.Moved = curve[len(curve)-1].done - curve[0].done
+	}
+	if w.TotalBytes > 0 {
+		w.DoneBytes = math.Min(w.DoneBytes, w.TotalBytes)
+	}
+	w.estimate(curve, w.longRun(s, f))
+	return w
+}
+
+// heldBy finds which model it is, and how large.
+func (w *WeightsDone) heldBy(s *evidence.Snapshot) {
 	if s.Weights != nil {
-		w.Held, w.Path, w.TotalBytes = true, s.Weights.Path, float64(s.Weights.TotalBytes)
+		w.Held, w.Path = true, s.Weights.Path
+		w.TotalBytes = float64(max(s.Weights.TotalBytes, s.Weights.ExpectedBytes))
 	}
 	var held float64
 	seen := map[string]bool{}
@@ -77,45 +126,20 @@ func weightsOf(s *evidence.Snapshot, f *Facts) WeightsDone {
 		}
 	}
 	w.TotalBytes = max(w.TotalBytes, held)
-	if !w.Held {
-		return w
-	}
-	curve := w.bestCurve(s)
-	if shards, at, ok := f.Phases.weightShare(); ok && w.TotalBytes > 0 {
-		// Shards that are closed again leave no trace in /proc: the log knows.
-		if byLog := shards * w.TotalBytes; byLog > w.DoneBytes {
-			w.Known, w.DoneBytes, w.How, w.At = true, byLog, "shards in the log", at
-		}
-	}
-	if len(curve) >= 2 {
-		w.Rate, w.Uncertainty = rateOf(curve)
-		w.Moved = curve[len(curve)-1].done - curve[0].done
-	}
-	if w.TotalBytes > 0 {
-		w.DoneBytes = math.Min(w.DoneBytes, w.TotalBytes)
-	}
-	w.estimate(curve)
-	return w
 }
 
-// estimate fills the time left. The range comes from the halves of the window,
-// and is never narrower than a tenth: two seconds cannot promise more.
-func (w *WeightsDone) estimate(c []sample) {
-	if w.Rate <= 0 || w.TotalBytes <= 0 {
-		return
-	}
-	left := w.TotalBytes - w.DoneBytes
-	w.ETA = left / w.Rate
-	spread := max(0.1, min(0.9, w.Uncertainty))
-	slow, fast := w.Rate*(1-spread), w.Rate*(1+spread)
-	if n := len(c); n >= 6 {
-		for _, half := range [][]sample{c[:n/2+1], c[n/2:]} {
-			if r, unsure := rateOf(half); r > 0 && unsure < 0.2 {
-				slow, fast = min(slow, r), max(fast, r)
-			}
+// byLog takes the count of the log where it is further: shards that are closed
+// again leave no trace in /proc. The bar is that of one rank; those that are
+// about as far as the first by their files are taken to be as far by the bar.
+func (w *WeightsDone) byLog(done float64, at []any) {
+	if len(w.Ranks) > 1 && !w.Split {
+		if first := w.Ranks[len(w.Ranks)-1].Done; w.DoneBytes < 0.8*first {
+			return
 		}
 	}
-	w.ETALow, w.ETAHigh = left/fast, left/slow
+	if done > w.DoneBytes {
+		w.Known, w.DoneBytes, w.How, w.At = true, done, "shards in the log", at
+	}
 }
 
 // Bytes writes a number of bytes for people.

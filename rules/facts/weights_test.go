@@ -3,6 +3,8 @@ package facts
 import (
 	"math"
 	"testing"
+
+	"github.com/whyhang/whyhang/probes/evidence"
 )
 
 func TestSteadyRate(t *testing.T) {
@@ -36,6 +38,41 @@ func TestBytes(t *testing.T) {
 	for n, want := range map[float64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 50 << 20: "50.0 MiB", 547e9: "509 GiB", -2048: "-2.0 KiB"} {
 		if got := Bytes(n); got != want {
 			t.Errorf("%v: %q, want %q", n, got, want)
+		}
+	}
+}
+
+// shards is a model of four shards of 100 bytes, of which a process has one in
+// its hands, at pos.
+func shards(held string, pos uint64, more ...evidence.Process) *evidence.Snapshot {
+	s := &evidence.Snapshot{Weights: &evidence.Weights{Path: "/m", TotalBytes: 400}}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		s.Weights.Files = append(s.Weights.Files, evidence.WeightFile{Path: "/m/" + name, RealPath: "/blobs/" + name, SizeBytes: 100})
+	}
+	s.Processes = append([]evidence.Process{{PID: 1, State: "S"}}, more...)
+	s.Processes[0].Files = []evidence.OpenFile{{Path: held, FD: 3}}
+	for i := range 3 {
+		at := pos + uint64(i)
+		s.Frames = append(s.Frames, evidence.Frame{SinceMS: float64(i) * 1000,
+			Processes: []evidence.ProcessFrame{{PID: 1, State: "S", Files: []evidence.FileFrame{{Path: held, FD: 3, PosBytes: &at}}}}})
+	}
+	return s
+}
+
+// Shards that were closed before whyhang came count: those before the one in
+// hand, by their names in the model's directory or behind its links.
+func TestEarlierShards(t *testing.T) {
+	for held, want := range map[string]float64{"/m/a": 52, "/m/c": 252, "/blobs/c": 252, "/elsewhere/x": 52} {
+		if w := Of(shards(held, 50)).WeightsDone; w.DoneBytes != want || w.TotalBytes != 400 {
+			t.Errorf("%s: %v of %v", held, w.DoneBytes, w.TotalBytes)
+		}
+	}
+}
+
+func TestNetworkFS(t *testing.T) {
+	for fs, want := range map[string]bool{"nfs4": true, "fuse": true, "fuse.s3fs": true, "virtiofs": true, "ext4": false, "xfs": false, "overlay": false, "fuseblk": false, "tmpfs": false} {
+		if NetworkFS(fs) != want {
+			t.Error(fs)
 		}
 	}
 }

@@ -18,9 +18,12 @@ the like) and at how far each has come between the looks: the offset of the
 descriptor for read(), the resident part of the mapping for mmap (read counters
 do not show it), all bytes of read calls for pread. Growing means loading.
 
-The size comes from the files of the model directory; the shard bar in the log
-counts those that are closed again. The rate is measured from the end of one
-burst to the end of another, and the time left has a range.
+The size comes from the files of the model directory and their headers; the
+shard bar in the log counts those that are closed again. Of several ranks that
+each read the whole model the one furthest behind counts; what ranks read of
+files of their own is added up. The time left comes from the window and from the
+average since the reading began (by the log, or by the age of a process that is
+no Python program), and has a range.
 
 What would make it wrong: a server that is up and pages its model in lazily
 (therefore the rule is silent once the log has the ready line); a memory-starved
@@ -58,7 +61,7 @@ func evalWeightsRead(c *rule.Case) []rule.Finding {
 		f.Says = fmt.Sprintf("It reads its weights: %s of %s (%.0f %%) at %s/s, about %s left",
 			facts.Bytes(w.DoneBytes), facts.Bytes(w.TotalBytes), *p.Percent, facts.Bytes(w.Rate), facts.Lasting(*p.ETA))
 	}
-	f.Says += "." + ranks(c, evidence.PhaseWeights)
+	f.Says += "." + sideBySide(c) + ranks(c, evidence.PhaseWeights)
 	// A second, independent sign: memory, faults or storage moved as well, or
 	// the log names the phase.
 	for _, k := range []facts.Kind{facts.MemoryFile, facts.BytesRead, facts.DiskRead, facts.MemoryAnon, facts.GPUMemory, facts.Faults, facts.CPUSystem} {
@@ -77,6 +80,25 @@ func evalWeightsRead(c *rule.Case) []rule.Finding {
 		f.Cites = append(f.Cites, citeLog(c)...)
 	}
 	return []rule.Finding{f}
+}
+
+// sideBySide says how several processes share the reading.
+func sideBySide(c *rule.Case) string {
+	w := c.WeightsDone
+	switch {
+	case len(w.Ranks) < 2:
+		return ""
+	case w.Split:
+		return fmt.Sprintf(" %d ranks read a part each.", len(w.Ranks))
+	}
+	says := fmt.Sprintf(" %d ranks read all of it each; %s is furthest behind.", len(w.Ranks), who(c, w.PID))
+	for _, r := range w.Ranks {
+		if !r.Moves() && r.Done < w.DoneBytes {
+			says += fmt.Sprintf(" But %s stands still at %s.", who(c, r.PID), facts.Bytes(r.Done))
+			break
+		}
+	}
+	return says
 }
 
 // copies: somebody writes about as many bytes as are read.

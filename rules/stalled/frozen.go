@@ -154,22 +154,14 @@ func thaw(c *rule.Case, p *evidence.Process, g *evidence.Cgroup) (by, command st
 		}
 	}
 	if unit := path.Base(g.Path); g.Version == 2 && (strings.HasSuffix(unit, ".service") || strings.HasSuffix(unit, ".scope") || strings.HasSuffix(unit, ".slice")) {
-		return ", as systemctl freeze does it,", "sudo systemctl thaw " + quoted(unit)
+		return ", as systemctl freeze does it,", "sudo systemctl thaw " + rule.Quoted(unit)
 	}
 	word, file := "0", g.Dir+"/cgroup.freeze"
 	if g.Version == 1 {
 		word, file = "THAWED", g.Dir+"/freezer.state"
 	}
 	if c.Host.UID == 0 {
-		return "", fmt.Sprintf("echo %s > %s", word, quoted(file))
+		return "", fmt.Sprintf("echo %s > %s", word, rule.Quoted(file))
 	}
-	return "", fmt.Sprintf("echo %s | sudo tee %s", word, quoted(file))
-}
-
-// quoted is a word for a shell.
-func quoted(s string) string {
-	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-:@") == "" && s != "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	return "", fmt.Sprintf("echo %s | sudo tee %s", word, rule.Quoted(file))
 }

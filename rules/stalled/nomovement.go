@@ -2,7 +2,6 @@ package stalled
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/whyhang/whyhang/probes/evidence"
 	"github.com/whyhang/whyhang/rules/facts"
@@ -97,7 +96,7 @@ func lockFileSteps(c *rule.Case) []rule.Step {
 			return []rule.Step{{Do: fmt.Sprintf("See what process %d does: it holds the lock file %s", h.PID, l.Path), Risk: rule.RiskNone, Command: fmt.Sprintf("ps -fp %d", h.PID)}}
 		}
 		return []rule.Step{{Do: fmt.Sprintf("A build that was killed may have left the lock file %s (%s old); see who has it open, and remove it only if no build runs", l.Path, facts.Lasting(l.AgeS)),
-			Risk: rule.RiskNone, Command: "fuser -v '" + strings.ReplaceAll(l.Path, "'", `'\''`) + "'"}}
+			Risk: rule.RiskNone, Command: "fuser -v " + rule.Quoted(l.Path)}}
 	}
 	return nil
 }

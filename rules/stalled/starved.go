@@ -136,9 +136,9 @@ func citeRuns(c *rule.Case) []rule.Cite {
 // raiseQuota is the command that lifts the limit, for whoever may.
 func raiseQuota(c *rule.Case) rule.Step {
 	g := &c.Kernel.Cgroups[c.Limits.Throttled.Group]
-	s := rule.Step{Do: "Raise or lift its processor quota", Risk: rule.RiskLow, Command: "cat " + quoted(g.Dir+"/cpu.max")}
+	s := rule.Step{Do: "Raise or lift its processor quota", Risk: rule.RiskLow, Command: "cat " + rule.Quoted(g.Dir+"/cpu.max")}
 	if g.Version == 1 {
-		s.Command = "cat " + quoted(g.Dir+"/cpu.cfs_quota_us")
+		s.Command = "cat " + rule.Quoted(g.Dir+"/cpu.cfs_quota_us")
 	}
 	for i := range c.Processes {
 		if id := c.Processes[i].Container; id != "" {

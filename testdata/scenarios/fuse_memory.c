@@ -24,129 +24,24 @@
  * usage: fuse_memory DIRECTORY [code|argv]
  */
 #include "scenario.h"
-#include <linux/fuse.h>
 #include <linux/futex.h>
-#include <sched.h>
 #include <signal.h>
-#include <stdint.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
-#define MIB (1 << 20)
 #define FILE_BYTES (64 * MIB)
-#define FILE_NAME "model.safetensors"
-#define FILE_NODE 2
-#define PAGE 4096
+#include "fuse_store.h"
 
 /* In memory of both: the store serves no READ any more. */
 static volatile int *dead;
 
 /* ---- the server ---- */
 
-static int fuse;
-
-static void answer(const struct fuse_in_header *in, int error, const void *body, size_t size)
+static int store_answers(uint32_t opcode)
 {
-	static char out[sizeof(struct fuse_out_header) + MIB];
-	struct fuse_out_header head = { .len = sizeof head + size, .error = -error, .unique = in->unique };
-	memcpy(out, &head, sizeof head);
-	if (body != NULL)
-		memcpy(out + sizeof head, body, size);
-	if (write(fuse, out, head.len) < 0 && errno != ENOENT)
-		perror("answer");
-}
-
-static struct fuse_attr attributes(uint64_t node)
-{
-	struct fuse_attr a = { .ino = node, .nlink = 1, .blksize = PAGE };
-	a.mode = node == FILE_NODE ? S_IFREG | 0644 : S_IFDIR | 0755;
-	a.size = node == FILE_NODE ? FILE_BYTES : 0;
-	return a;
-}
-
-static void look_up(const struct fuse_in_header *in, const char *name)
-{
-	struct fuse_entry_out e = { .nodeid = FILE_NODE, .entry_valid = 1, .attr_valid = 1, .attr = attributes(FILE_NODE) };
-	if (in->nodeid == FUSE_ROOT_ID && !strcmp(name, FILE_NAME))
-		answer(in, 0, &e, sizeof e);
-	else
-		answer(in, ENOENT, NULL, 0);
-}
-
-static void list(const struct fuse_in_header *in, uint64_t offset)
-{
-	struct {
-		struct fuse_dirent entry;
-		char name[24];
-	} d = { .entry = { .ino = FILE_NODE, .off = 1, .namelen = strlen(FILE_NAME), .type = S_IFREG >> 12 } };
-	memcpy(d.entry.name, FILE_NAME, strlen(FILE_NAME));
-	answer(in, 0, &d, offset == 0 ? FUSE_DIRENT_SIZE(&d.entry) : 0);
-}
-
-static void serve_one(void)
-{
-	static char request[2 * MIB], zeros[MIB];
-	ssize_t n = read(fuse, request, sizeof request);
-	if (n < (ssize_t)sizeof(struct fuse_in_header))
-		return;
-	struct fuse_in_header *in = (void *)request;
-	void *arg = request + sizeof *in;
-	/* Without FUSE_ASYNC_READ whoever needs a page waits for the answer to
-	 * its own request, and cannot be killed there. */
-	struct fuse_init_out init = { .major = FUSE_KERNEL_VERSION, .minor = FUSE_KERNEL_MINOR_VERSION, .max_readahead = 64 << 10, .max_write = 128 << 10 };
-	struct fuse_attr_out attr = { .attr_valid = 1, .attr = attributes(in->nodeid) };
-	struct fuse_open_out opened = { 0 };
-	struct fuse_statfs_out space = { .st = { .blocks = FILE_BYTES / PAGE, .bsize = PAGE, .frsize = PAGE, .namelen = 255 } };
-	struct fuse_write_out written = { 0 };
-	switch (in->opcode) {
-	case FUSE_INIT:
-		answer(in, 0, &init, sizeof init);
-		break;
-	case FUSE_LOOKUP:
-		look_up(in, arg);
-		break;
-	case FUSE_GETATTR:
-	case FUSE_SETATTR:
-		answer(in, 0, &attr, sizeof attr);
-		break;
-	case FUSE_OPEN:
-	case FUSE_OPENDIR:
-		answer(in, 0, &opened, sizeof opened);
-		break;
-	case FUSE_READDIR:
-		list(in, ((struct fuse_read_in *)arg)->offset);
-		break;
-	case FUSE_WRITE:
-		written.size = ((struct fuse_write_in *)arg)->size;
-		answer(in, 0, &written, sizeof written);
-		break;
-	case FUSE_READ: {
-		uint32_t size = ((struct fuse_read_in *)arg)->size;
-		if (!*dead)
-			answer(in, 0, zeros, size < sizeof zeros ? size : sizeof zeros);
-		break;
-	}
-	case FUSE_STATFS:
-		answer(in, 0, &space, sizeof space);
-		break;
-	case FUSE_ACCESS:
-	case FUSE_FLUSH:
-	case FUSE_FSYNC:
-	case FUSE_RELEASE:
-	case FUSE_RELEASEDIR:
-		answer(in, 0, NULL, 0);
-		break;
-	case FUSE_FORGET:
-	case FUSE_BATCH_FORGET:
-	case FUSE_INTERRUPT: /* which a dead store does not heed */
-		break;
-	default:
-		answer(in, ENOSYS, NULL, 0);
-	}
+	return opcode != FUSE_READ || !*dead;
 }
 
 /* Serves until standard input ends; says "ready" when the target does. */
@@ -359,7 +254,6 @@ static void target(const char *dir, int says)
 
 int main(int argc, char **argv)
 {
-	char options[128];
 	int says[2];
 	if (argc < 2)
 		return 2;
@@ -370,13 +264,8 @@ int main(int argc, char **argv)
 	dead = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(dead == MAP_FAILED ? errno : 0);
 	CHECK(pipe2(says, O_CLOEXEC) ? errno : 0);
-	fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-	snprintf(options, sizeof options, "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", fuse);
-	if (fuse < 0 || unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-	    mount("store", argv[1], "fuse", MS_NODEV | MS_NOSUID, options) != 0) {
-		printf("cannot: %s\n", strerror(errno));
+	if (!mount_store(argv[1]))
 		return 0;
-	}
 	pid_t child = fork();
 	CHECK(child < 0 ? errno : 0);
 	if (child == 0) {

@@ -1,14 +1,17 @@
 /* Loads a weight file of MIB mebibytes at RATE MiB/s, as engines do, and says
  * nothing meanwhile. The file is PATH and is made sparse.
  *
- * usage: load mmap|read|pread|stop PATH MIB RATE [BURST_MS]
+ * usage: load mmap|read|pread|stop PATH MIB RATE [BURST_MS [RANKS]]
  *
  * "stop" maps the file, touches a tenth of it, and then waits for ever for a
  * store that does not answer: the twin of the others. BURST_MS is how long it
- * rests between two steps (default 50): the rate stays the same.
+ * rests between two steps (default 50): the rate stays the same. RANKS children
+ * load it instead, each all of it.
  */
 #include "scenario.h"
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 static double now(void)
 {
@@ -66,6 +69,15 @@ int main(int argc, char **argv)
 {
 	if (argc < 5)
 		return 2;
-	start(work, argv);
+	if (argc < 7)
+		start(work, argv);
+	for (long n = argc < 7 ? 0 : atol(argv[6]); n > 0; n--) {
+		pid_t rank = fork();
+		CHECK(rank < 0 ? errno : 0);
+		if (rank == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			work(argv);
+		}
+	}
 	stay();
 }
