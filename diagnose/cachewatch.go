@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -16,6 +17,9 @@ import (
 // cacheWatch looks at the caches beside the frames: a directory may take long,
 // and one on a dead store for ever. A frame takes the last look that was done.
 type cacheWatch struct {
+	// share: how often longer than a look at holders the pause after it is, 0 for
+	// holderShare.
+	share int
 	asked chan struct{} // a look is wanted
 	ended chan struct{}
 
@@ -70,7 +74,7 @@ func (c *cacheWatch) start(ctx context.Context, r *run) {
 			merge(all, looks)
 			if begin := time.Now(); begin.After(next) {
 				c.holders(r.reader, all, looks, tree)
-				next = begin.Add(max(holderPause, holderShare*time.Since(begin)))
+				next = begin.Add(max(holderPause, time.Duration(cmp.Or(c.share, holderShare))*time.Since(begin)))
 			}
 			c.publish(all, looks, run)
 		}

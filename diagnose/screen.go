@@ -38,7 +38,9 @@ type screen struct {
 	r                  *run
 	log                *logWatch
 	described, sockets time.Time
-	cost               cost
+	// opens: the log says it is ready, and no listener was seen yet.
+	opens bool
+	cost  cost
 }
 
 func newScreen(ctx context.Context, o Options) (*screen, error) {
@@ -49,6 +51,7 @@ func newScreen(ctx context.Context, o Options) (*screen, error) {
 	o.Passive = true
 	r := newRun(o, reader)
 	r.log.poll = screenStep / 2
+	r.caches.share = 1000
 	s := &screen{r: r, log: &r.log}
 	if r.find(ctx) {
 		r.startSlowProbes(ctx)
@@ -72,7 +75,7 @@ func (s *screen) look(ctx context.Context) *rules.Judgement {
 	defer s.cost.end()
 	born := len(r.s.Processes)
 	now := time.Now()
-	if now.Sub(s.sockets) >= socketsEvery {
+	if s.opens || now.Sub(s.sockets) >= socketsEvery {
 		s.sockets = now
 		port := facts.Of(&evidence.Snapshot{Processes: r.s.Processes}).Engine.Port
 		r.s.Sockets, _ = socket.Look(procDir(r.Proc), r.s.Processes, port)
@@ -85,7 +88,9 @@ func (s *screen) look(ctx context.Context) *rules.Judgement {
 	}
 	s.forget()
 	r.s.Taken = time.Now()
-	return rules.Judge(r.s)
+	j := rules.Judge(r.s)
+	s.opens = j.Case.Phases.Ready != nil && !j.Case.Door.Listens
+	return j
 }
 
 // describe reads again who is there: titles change, and a loader opens one file

@@ -67,6 +67,12 @@ func (s starting) start(t testing.TB, steps string) *scenario.Process {
 		t.Fatal(err)
 	}
 	defer log.Close()
+	return s.startInto(t, log, steps)
+}
+
+// startInto is start with another place for its output.
+func (s starting) startInto(t testing.TB, log *os.File, steps string) *scenario.Process {
+	t.Helper()
 	cmd := exec.Command("python3", filepath.Join(s.dir, "vllm"), "serve", filepath.Join(s.dir, "model"), "--port", strconv.Itoa(s.port))
 	cmd.Env = append(os.Environ(), "START_STEPS="+steps, "READY_FD=3")
 	cmd.Stdout, cmd.Stderr = log, log

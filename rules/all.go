@@ -43,6 +43,7 @@ func All() []*rule.Rule {
 		&stalled.Frozen,
 		&stalled.Starved,
 		&stalled.Storage,
+		&stalled.LogPipe,
 		&stalled.GILHeld,
 		&stalled.DownloadStalled,
 		&stalled.PeerUnreachable,

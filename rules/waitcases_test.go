@@ -2,6 +2,7 @@ package rules_test
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/whyhang/whyhang/probes/evidence"
 	"github.com/whyhang/whyhang/rules/rule"
@@ -208,6 +209,22 @@ func waitCases() []builtCase {
 			Verdict: rule.Unknown, Cause: rule.TooShort, Strength: rule.Open, ExitCode: 9,
 			Near: []rule.ID{"pipe-cycle", "lock-cycle"},
 		}, func() *evidence.Snapshot { return pipeSnap(500, 999).done() }},
+		{"log-pipe-full", want{
+			Says:    "vLLM's engine core has been in a write to its standard output for 20 s: the logger behind the pipe does not read",
+			Verdict: rule.Stalled, Cause: rule.NoMovement, Strength: rule.Strong, ExitCode: 4,
+			Findings: []rule.ID{"log-pipe-full"}, Near: []rule.ID{"pipe-cycle", "no-movement"},
+			Sentence: []string{"process 77 \"tee\""},
+		}, func() *evidence.Snapshot { return writingTo(1, 20000).done() }},
+		{"log-pipe-slow", want{
+			Says:    "The same for half a second: a logger that reads in batches",
+			Verdict: rule.Stalled, Cause: rule.NoMovement, Strength: rule.Likely, ExitCode: 4,
+			Findings: []rule.ID{"no-movement"}, Near: []rule.ID{"log-pipe-full"},
+		}, func() *evidence.Snapshot { return writingTo(1, 500).done() }},
+		{"pipe-full-but-no-log", want{
+			Says:    "The same in a write to another pipe: that is not its log",
+			Verdict: rule.Stalled, Cause: rule.NoMovement, Strength: rule.Likely, ExitCode: 4,
+			Findings: []rule.ID{"no-movement"}, Near: []rule.ID{"log-pipe-full"},
+		}, func() *evidence.Snapshot { return writingTo(7, 20000).done() }},
 		{"gil-cycle", want{
 			Says:    "A thread holds the GIL and waits for a mutex whose owner waits for the GIL",
 			Verdict: rule.Deadlocked, Cause: rule.GILHeld, Strength: rule.Proved, ExitCode: 5,
@@ -309,4 +326,20 @@ func waitCases() []builtCase {
 			Near: []rule.ID{"lost-wakeup", "lock-cycle", "no-movement"},
 		}, func() *evidence.Snapshot { return serving(9, 10).done() }},
 	}
+}
+
+// writingTo is vLLM's engine core asleep in a write to a pipe behind that
+// descriptor, for that long.
+func writingTo(fd int, asleepMS float64) *snap {
+	b := vllmServer().frames(nil, 0, 0.1, 1, 5, 10)
+	core := b.s.Processes[1].PID
+	for i := range b.s.Processes {
+		if len(b.s.Processes[i].Argv) > 0 && strings.HasPrefix(b.s.Processes[i].Argv[0], "VLLM::EngineCore") {
+			core = b.s.Processes[i].PID
+		}
+	}
+	w := blockedWait(core, core, fmt.Sprintf("1 0x%x 0x7f0000 0xd8e 0x0 0x0 0x0", fd), evidence.Blocked{Kind: evidence.BlockPipeWrite, FD: fd, Object: "pipe:[88]",
+		Wakers: []evidence.Waker{{PID: 77, Name: "tee", FD: ptr(0)}}, Unseen: "somebody else's descriptors", Likely: true})
+	w.AsleepMS = &asleepMS
+	return b.waits(w).waits(w)
 }

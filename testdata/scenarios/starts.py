@@ -9,6 +9,7 @@ START_STEPS says what it does, step by step:
   spin=S          computes for S seconds
   yield=S         gives its processor away for S seconds, as ranks that wait do
   log=TEXT        writes a log line
+  chatter=N       writes N times that it loads, 100 lines a second
   yielding        does so in a thread from now on
   prefill=S       serves one request at a time, and computes S seconds for each
   stuck=S         serves one request at a time, and sleeps S seconds in each
@@ -40,6 +41,12 @@ def read(what):
             f.read(1 << 20)
             done += 1
             time.sleep(max(0, begin + done / rate - time.monotonic()))
+
+
+def chatter(lines):
+    for n in range(int(lines)):
+        log("[default_loader.py:250] loaded tensor %d of the checkpoint, %s" % (n, "x" * 900))
+        time.sleep(0.01)
 
 
 def spin(seconds):
@@ -101,5 +108,5 @@ for step in os.environ["START_STEPS"].split(";"):
     {"read": lambda: read(what), "stand": lambda: time.sleep(float(what)), "spin": lambda: spin(what),
      "yield": lambda: give_way(what), "yielding": lambda: threading.Thread(target=give_way, args=(3600,), daemon=True).start(),
      "prefill": lambda: serve(http.server.HTTPServer, lambda: spin(what)), "stuck": lambda: serve(http.server.HTTPServer, lambda: time.sleep(float(what))),
-     "log": lambda: log(what),
+     "log": lambda: log(what), "chatter": lambda: chatter(what),
      "serve": serve, "mute": mute, "exit": lambda: os._exit(int(what))}[do]()
