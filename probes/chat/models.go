@@ -24,11 +24,16 @@ func (c *Client) health(ctx context.Context) (status int, body string, f *failur
 	return status, errorText(b), f
 }
 
-// ListsModels says whether the server lists its models: engines that load answer
-// 503, or nothing.
+// ListsModels says whether the server lists its models and does not call itself
+// unhealthy: engines that load answer 503, or nothing. SGLang lists its models
+// from the moment it listens, and answers 503 to /health until its warm-up is
+// over; a question would wait in its queue until then.
 func (c *Client) ListsModels(ctx context.Context) bool {
-	_, status := c.models(ctx)
-	return status == http.StatusOK
+	if _, status := c.models(ctx); status != http.StatusOK {
+		return false
+	}
+	status, _, f := c.health(ctx)
+	return f != nil || status != http.StatusServiceUnavailable
 }
 
 // models are the ids of GET /v1/models in the server's order, and its status.

@@ -35,6 +35,9 @@ var (
 	blob = regexp.MustCompile(`/blobs/(sha256[-:])?[0-9a-f]{64}$`)
 )
 
+// sitePackages are the directories whose .pth files Python reads (site module).
+var sitePackages = regexp.MustCompile(`/(site|dist)-packages/[^/]*$`)
+
 // weightsByName judges a path; more are endings to be taken for weights as
 // well.
 func weightsByName(p string, more []string) weightKind {
@@ -46,6 +49,8 @@ func weightsByName(p string, more []string) weightKind {
 	switch {
 	case slices.ContainsFunc(sureEndings, endsIn), slices.ContainsFunc(more, endsIn):
 		return surelyWeights
+	case endsIn(".pth") && sitePackages.MatchString(p):
+		return noWeights // Python's own path files, which it opens while it starts
 	case slices.ContainsFunc(maybeEndings, endsIn):
 		return maybeWeights
 	case strings.HasSuffix(name, ".bin") && slices.ContainsFunc(binNames, func(n string) bool { return strings.HasPrefix(name, n) }):

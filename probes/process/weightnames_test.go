@@ -19,6 +19,8 @@ func TestHoldsWeights(t *testing.T) {
 		{"/m/vocab.bin", size(9 << 30), false},
 		{"/m/consolidated.00.pth", size(13 << 30), true},
 		{"/v/site-packages/distutils-precedence.pth", size(151), false},
+		{"/v/site-packages/nvidia_cutlass_dsl_packages.pth", nil, false},
+		{"/v/site-packages/whisper/large.pth", nil, true},
 		{"/m/rank0.engine", size(9 << 30), true},
 		{"/root/.ollama/models/blobs/sha256-" + hash, size(92 << 20), true},
 		{"/root/.ollama/models/blobs/sha256-" + hash, size(1400), false},

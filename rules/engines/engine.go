@@ -37,6 +37,9 @@ type Engine struct {
 	Env []string
 	// Silence is how long the log may be silent in a phase of a healthy start.
 	Silence map[evidence.Phase]time.Duration
+	// After is the phase that a server is in once all ranks have ended another
+	// one and none has named the next.
+	After map[evidence.Phase]evidence.Phase
 	// SpinsIdle: some of its processes compute while nothing is asked of them, so
 	// that processor time is no sign of work. Loops of sched_yield, which spend
 	// their time in the kernel, are not meant.

@@ -27,8 +27,11 @@ var sglang = Engine{
 		Host: []string{"--host"}, Port: []string{"--port"}, APIKey: []string{"--api-key"},
 		DefaultPort: 30000, DefaultHost: "127.0.0.1", ModelIsPositional: []string{"serve"},
 	},
-	Heads:       sglangHeads,
-	SpinsIdle:   true,
+	Heads:     sglangHeads,
+	SpinsIdle: true,
+	// "Load weight end" comes after repacking, and before the KV cache is
+	// allocated, which takes a quarter of a minute on a CPU.
+	After:       map[evidence.Phase]evidence.Phase{evidence.PhaseCommunicator: evidence.PhaseStarting, evidence.PhaseWeights: evidence.PhaseWarmUp},
 	Meets:       Meeting{Address: []string{"--dist-init-addr", "--nccl-init-addr"}},
 	Distortions: sglangDistortions,
 	Env: []string{

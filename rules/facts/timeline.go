@@ -98,6 +98,7 @@ func timelineOf(s *evidence.Snapshot, e Engine) Timeline {
 		t.take(&t.events[i])
 	}
 	t.settle()
+	t.goOn(e.Known)
 	return t
 }
 
@@ -193,6 +194,24 @@ func (t *Timeline) settle() {
 			}
 		}
 	}
+}
+
+// goOn goes over to the phase that follows one that all ranks have ended.
+func (t *Timeline) goOn(e *engines.Engine) {
+	if e == nil || !t.Ended(t.Current) {
+		return
+	}
+	next, ok := e.After[t.Current]
+	if !ok {
+		return
+	}
+	over := Span{Phase: next}
+	for i := range t.Spans {
+		if sp := &t.Spans[i]; sp.Phase == t.Current && sp.EndLine > over.Line {
+			over.Line, over.Begin, over.At = sp.EndLine, sp.End, sp.At
+		}
+	}
+	t.Current, t.CurrentSpan, t.Percent = next, &over, nil
 }
 
 // Behind are the ranks that have begun a phase and not ended it, while others
