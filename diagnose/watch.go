@@ -230,17 +230,7 @@ func pause(ctx context.Context, d time.Duration) {
 // looked at them: rules compare these two, and 5,000 threads in a dozen frames
 // make a snapshot nobody wants to keep.
 func thin(s *evidence.Snapshot) {
-	first, last := -1, -1
-	for i := range s.Frames {
-		for j := range s.Frames[i].Processes {
-			if len(s.Frames[i].Processes[j].Threads) > 0 {
-				if first < 0 {
-					first = i
-				}
-				last = i
-			}
-		}
-	}
+	first, last := facts.ThreadLooks(s, 0, len(s.Frames)-1)
 	for i := first + 1; i < last; i++ {
 		for j := range s.Frames[i].Processes {
 			s.Frames[i].Processes[j].Threads = nil

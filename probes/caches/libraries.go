@@ -29,12 +29,11 @@ type place struct {
 	variable, below string
 }
 
-// libraries are all that are known, with the places read in their source:
-// torch/_appdirs.py and cpp_extension.py, torch/_inductor/runtime/cache_dir_utils.py,
-// flashinfer/jit/env.py, DeepGEMM csrc/jit/compiler.hpp, tvm_ffi/cpp/extension.py,
-// SGLang environ.py, huggingface_hub/constants.py, modelscope/utils/file_utils.py,
-// llama.cpp common/common.cpp, ollama server/download.go. Triton, tilelang,
-// vLLM and the CUDA driver are as their documentation says.
+// libraries are all that are known. Read in their source: torch/_appdirs.py and
+// cpp_extension.py, torch/_inductor/runtime/cache_dir_utils.py,
+// flashinfer/jit/env.py, DeepGEMM csrc/jit/compiler.hpp,
+// huggingface_hub/constants.py. The others are as excerpts and documentation
+// have them: a place that is wrong is one that does not exist.
 var libraries = []library{
 	{name: "torch extensions", kind: evidence.CacheBuild, baton: true,
 		places: []place{{"TORCH_EXTENSIONS_DIR", ""}, {"XDG_CACHE_HOME", "torch_extensions"}}},

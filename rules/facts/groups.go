@@ -27,18 +27,7 @@ type Group struct {
 // Groups are the threads of the last frame that looked at them, the largest
 // group first. It is for reports; rules do not need it.
 func Groups(s *evidence.Snapshot) []Group {
-	last, first := -1, -1
-	for i := range s.Frames {
-		for j := range s.Frames[i].Processes {
-			if len(s.Frames[i].Processes[j].Threads) > 0 {
-				if first < 0 {
-					first = i
-				}
-				last = i
-				break
-			}
-		}
-	}
+	first, last := ThreadLooks(s, 0, len(s.Frames)-1)
 	if last < 0 {
 		return nil
 	}

@@ -270,15 +270,6 @@ func (m *Movement) threads(s *evidence.Snapshot) {
 	}
 }
 
-func hasThreads(f *evidence.Frame) bool {
-	for j := range f.Processes {
-		if len(f.Processes[j].Threads) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 func (m *Movement) gpus(first, last *evidence.Frame) {
 	for j := range last.GPUs {
 		b := &last.GPUs[j]

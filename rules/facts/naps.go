@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/whyhang/whyhang/probes/evidence"
@@ -24,21 +25,11 @@ const leastNapMS = 900
 
 // napsOf compares the first and the last look at threads.
 func napsOf(s *evidence.Snapshot) []Nap {
-	first, last := -1, -1
-	for i := range s.Frames {
-		if s.Frames[i].During != "" {
-			break
-		}
-		for j := range s.Frames[i].Processes {
-			if len(s.Frames[i].Processes[j].Threads) > 0 {
-				if first < 0 {
-					first = i
-				}
-				last = i
-				break
-			}
-		}
+	asked := slices.IndexFunc(s.Frames, func(f evidence.Frame) bool { return f.During != "" })
+	if asked < 0 {
+		asked = len(s.Frames)
 	}
+	first, last := ThreadLooks(s, 0, asked-1)
 	if first < 0 || s.Frames[last].SinceMS-s.Frames[first].SinceMS < leastNapMS {
 		return nil
 	}

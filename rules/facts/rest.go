@@ -48,18 +48,7 @@ func AtRest(s *evidence.Snapshot, m *Movement) map[int]bool {
 	if !m.Looked {
 		return rest
 	}
-	first, last := -1, -1
-	for i := m.First; i <= m.Last; i++ {
-		for j := range s.Frames[i].Processes {
-			if len(s.Frames[i].Processes[j].Threads) > 0 {
-				if first < 0 {
-					first = i
-				}
-				last = i
-				break
-			}
-		}
-	}
+	first, last := ThreadLooks(s, m.First, m.Last)
 	if first < 0 || first == last {
 		return rest
 	}
