@@ -72,6 +72,14 @@ func loadingCases() []builtCase {
 			b := vllmServer().process(20000, 10239, "nvcc", "-c", "moe.cu").process(20001, 20000, "cicc", "--arch", "compute_120")
 			return b.frames(map[int]moves{20001: {user: 990, faults: 5000, anon: 10 << 20}}, 0, 0.1, 1, 2.1).log("vllm-0.32-cpu-first-start", 42, 45).done()
 		}},
+		{"graph-compile-by-its-compiler", want{
+			Says:    "The log is not at the compilation, but cc1plus translates what inductor wrote: SGLang's warm-up on a CPU",
+			Verdict: rule.Loading, Cause: rule.GraphCompile, Strength: rule.Strong, ExitCode: 3,
+			Findings: []rule.ID{"graph-compile"}, Near: []rule.ID{"kernel-build"},
+		}, func() *evidence.Snapshot {
+			b := vllmServer().process(20000, 10239, "g++", "/cache/inductor/yx/cyx.cpp", "-D", "TORCH_INDUCTOR_CPP_WRAPPER").process(20001, 20000, "cc1plus", "-D", "TORCH_INDUCTOR_CPP_WRAPPER")
+			return b.frames(map[int]moves{20001: {user: 940, faults: 5000, anon: 10 << 20}}, 0, 0.1, 1, 2.1).log("vllm-0.32-cpu-first-start", 42, 45).done()
+		}},
 		{"idle-compile-workers", want{
 			Says:    "Inductor workers that live as long as the server are no compilers",
 			Verdict: rule.Ready, Cause: rule.Idle, Strength: rule.Strong, ExitCode: 0,

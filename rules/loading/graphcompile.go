@@ -16,9 +16,10 @@ var GraphCompile = rule.Rule{
 	ID:      "graph-compile",
 	Verdict: rule.Loading,
 	Title:   "The model's graph is being compiled (torch.compile)",
-	Doc: `Looks for a log whose last phase is compilation and for work in the tree: a
-process on the processor, or compilers (g++, cc1plus, ld, ptxas, inductor
-workers) that are born and end. vLLM with an empty cache compiles for minutes
+	Doc: `Looks for a log whose last phase is compilation, or a compiler whose command
+line is torch inductor's, and for work in the tree: a process on the processor,
+or compilers (g++, cc1plus, ld, ptxas, inductor workers) that are born and end.
+vLLM with an empty cache compiles for minutes
 with a silent log, and other processes print that nothing comes from it.
 
 Compilation shows three pictures, all healthy: user time with page faults and
@@ -29,9 +30,9 @@ What would make it wrong: a compiler that hangs on the processor.
 
 Sources: a vLLM 0.32 start recorded every 2 s; vllm/compilation/backends.py.`,
 	Needs:      []evidence.Need{evidence.NeedMovement, evidence.NeedLog},
-	Suppresses: []rule.ID{"no-movement", "phase-moves"},
+	Suppresses: []rule.ID{"no-movement", "phase-moves", "weights-convert"},
 	Eval: func(c *rule.Case) []rule.Finding {
-		if upAlready(c) || c.Phases.Current != evidence.PhaseGraphCompile {
+		if upAlready(c) || c.Phases.Current != evidence.PhaseGraphCompile && !inductorCompiles(c) {
 			return nil
 		}
 		return compileFinding(c, rule.GraphCompile, evidence.PhaseGraphCompile, "It compiles its model's graph")
@@ -62,7 +63,7 @@ Sources: flashinfer, DeepGEMM, torch.utils.cpp_extension.`,
 	Needs:      []evidence.Need{evidence.NeedTree, evidence.NeedMovement},
 	Suppresses: []rule.ID{"no-movement", "phase-moves", "weights-convert"},
 	Eval: func(c *rule.Case) []rule.Finding {
-		if upAlready(c) || c.Phases.Current == evidence.PhaseGraphCompile {
+		if upAlready(c) || c.Phases.Current == evidence.PhaseGraphCompile || inductorCompiles(c) {
 			return nil
 		}
 		if len(c.Compilers.At) == 0 && c.Phases.Current != evidence.PhaseKernelBuild {
@@ -92,6 +93,20 @@ func working(c *rule.Case, compilers []int) bool {
 		}
 	}
 	return c.Moves.Most(facts.Births) != nil || c.Moves.Most(facts.CPUChildren) != nil
+}
+
+// inductorCompiles: a compiler of the tree translates what torch inductor wrote,
+// by a macro that it defines (torch/_inductor/cpp_builder.py). SGLang says
+// nothing of that in its log, and does it in the warm-up.
+func inductorCompiles(c *rule.Case) bool {
+	for _, i := range c.Compilers.At {
+		for _, a := range c.Processes[i].Argv {
+			if strings.Contains(a, "TORCH_INDUCTOR_") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // compileFinding is nil if nothing works.
