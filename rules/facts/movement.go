@@ -25,6 +25,7 @@ const (
 	ThreadRuns  Kind = "thread runs"     // schedstat slices of all threads
 	GPUMemory   Kind = "GPU memory"      // bytes, may shrink
 	LogContent  Kind = "new log content" // lines
+	SocketQueue Kind = "socket queues"   // bytes that wait to be read or sent, may shrink
 	Births      Kind = "new processes"   // count
 	BuildCache  Kind = "compile cache"   // bytes, or files where no byte was added
 	Downloaded  Kind = "download"        // bytes
@@ -179,6 +180,7 @@ func Between(s *evidence.Snapshot, from, to int) Movement {
 	m.threads(s)
 	m.gpus(first, last)
 	m.logs(s)
+	m.queues(first, last)
 	m.births(first, last)
 	m.caches(s)
 	sort.SliceStable(m.Moves, func(i, j int) bool { return m.Moves[i].Kind < m.Moves[j].Kind })
@@ -293,6 +295,22 @@ func (m *Movement) logs(s *evidence.Snapshot) {
 				m.add(Move{Kind: LogContent, Delta: float64(l.NewContent), Value: float64(l.NewContent),
 					At: []any{"frames", i, "logs", j, "new_content"}})
 			}
+		}
+	}
+}
+
+// queues is what came into the queues of the tree's sockets, or was read and sent
+// from them. Requests that pile up are no movement towards an end.
+func (m *Movement) queues(first, last *evidence.Frame) {
+	if first.Sockets == nil || last.Sockets == nil {
+		return
+	}
+	for _, q := range []struct {
+		name     string
+		from, to int
+	}{{"rx_queue_bytes", first.Sockets.RxQueueBytes, last.Sockets.RxQueueBytes}, {"tx_queue_bytes", first.Sockets.TxQueueBytes, last.Sockets.TxQueueBytes}} {
+		if q.from != q.to {
+			m.add(Move{Kind: SocketQueue, Delta: float64(q.to - q.from), Value: float64(q.to), At: []any{"frames", m.Last, "sockets", q.name}})
 		}
 	}
 }
