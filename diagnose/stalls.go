@@ -22,6 +22,9 @@ type stallBook struct {
 	open bool
 }
 
+// begin is for another process: what the one before did last says nothing of it.
+func (b *stallBook) begin() { b.moved, b.last = time.Time{}, time.Time{} }
+
 // note takes a cheap look into account.
 func (b *stallBook) note(s *screen, j *rules.Judgement) {
 	frames := s.r.s.Frames

@@ -72,6 +72,7 @@ func (w *waiter) oneLife(ctx context.Context) (j *rules.Judgement, last *evidenc
 	}
 	defer s.close()
 	w.closer = closeLooks{}
+	w.stalls.begin()
 	for {
 		j = s.look(ctx)
 		w.seen.Looks++
@@ -86,6 +87,7 @@ func (w *waiter) oneLife(ctx context.Context) (j *rules.Judgement, last *evidenc
 		case s.log.asked() != nil:
 			return nil, nil, s.log.asked()
 		case ctx.Err() != nil:
+			s.r.s.Interrupted = true
 			return j, last, nil
 		}
 		w.tell(j, "")
@@ -137,6 +139,7 @@ func (w *waiter) finish(j *rules.Judgement) *rules.Judgement {
 	w.seen.Stalls, w.seen.StallsLeftOut = w.stalls.kept, w.stalls.leftOut
 	s := j.Case.Snapshot
 	s.Waited = &w.seen
+	s.Asked.Passive = w.Passive // a screen never asks, whatever was allowed
 	return rules.Judge(s)
 }
 
