@@ -15,7 +15,7 @@ import (
 // The same loop of sched_yield before the door opens and behind an open one: a
 // rank that waits for its peers, and one that waits for requests.
 func TestYieldLoops(t *testing.T) {
-	const connects = "log=[parallel_state.py:1395] world_size=2 rank=0 local_rank=0 distributed_init_method=tcp://127.0.0.1:33101 backend=nccl"
+	const connects = "log=[parallel_state.py:1395] world_size=2 rank=0 local_rank=0 distributed_init_method=file:///run/vllm_dist_b2e6 backend=nccl"
 	t.Run("in the set-up of communicators", func(t *testing.T) {
 		p := newStarting(t).start(t, connects+";yield=300")
 		j := diagnosed(t, quick(p.PID))
