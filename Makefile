@@ -14,10 +14,11 @@ VENV ?= .venv
 build:
 	go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/whyhang ./cmd/whyhang
 
-# Real processes that really block are part of it: some minutes. One package at
-# a time, as they measure movement.
+# Real processes that really block are part of it: a quarter of an hour. One
+# package at a time, as they measure movement; of the tests that mostly watch
+# others sleep, four at once.
 test:
-	go test -p 1 -timeout 20m ./...
+	go test -p 1 -parallel 4 -timeout 20m ./...
 
 race:
 	go test -p 1 -timeout 40m -race ./...

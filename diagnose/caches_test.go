@@ -157,6 +157,7 @@ func TestNoStaleLockFile(t *testing.T) {
 		}, rule.Loading, rule.KernelBuild, "3 processes wait for its lock"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
 			dir := cacheDir(t)
 			if strings.HasPrefix(tc.name, "a lock file") {
 				if err := os.WriteFile(filepath.Join(dir, "ext", "lock"), nil, 0o644); err != nil {

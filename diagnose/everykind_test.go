@@ -46,6 +46,7 @@ func TestEveryKindOfWait(t *testing.T) {
 	for _, k := range deadKinds {
 		for _, args := range k.dead {
 			t.Run("dead/"+name(args), func(t *testing.T) {
+				t.Parallel()
 				o := quick(begin(t, args).PID)
 				if args[0] != "join_cycle" && args[0] != "orphan" {
 					o.Window = 1500 * time.Millisecond // what is only strong takes the whole window
@@ -66,6 +67,7 @@ func TestEveryKindOfWait(t *testing.T) {
 		}
 		for _, args := range k.twins {
 			t.Run("twin/"+name(args), func(t *testing.T) {
+				t.Parallel()
 				if args[len(args)-1] == "namespaces" && os.Geteuid() != 0 {
 					t.Skip("only root makes PID namespaces")
 				}

@@ -17,6 +17,7 @@ func TestLogPipe(t *testing.T) {
 			name = "the logger reads"
 		}
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			r, w, err := os.Pipe()
 			if err != nil {
 				t.Fatal(err)

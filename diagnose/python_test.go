@@ -57,6 +57,7 @@ func TestPythonDeadlocks(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%d/%s", i, tc.mode), func(t *testing.T) {
+				t.Parallel()
 				s := scenario.StartCmd(t, nil, exec.Command(python, script, tc.mode))
 				time.Sleep(500 * time.Millisecond) // one says ready just before it is so
 				o := quick(s.PID)
@@ -92,6 +93,7 @@ func TestPythonTwins(t *testing.T) {
 	for _, python := range pythons(t)[:1] {
 		for _, args := range [][]string{{"queue-idle", "20"}, {"rlock-busy", "8"}, {"lock-busy", "8"}, {"gil-busy", "4"}, {"condition-wait"}, {"timed-acquire"}, {"join-sleeps"}, {"handoff"}} {
 			t.Run(args[0], func(t *testing.T) {
+				t.Parallel()
 				s := scenario.StartCmd(t, nil, exec.Command(python, append([]string{"../testdata/scenarios/python_locks.py"}, args...)...))
 				o := quick(s.PID)
 				o.Window = 2500 * time.Millisecond

@@ -60,6 +60,7 @@ func TestMuteServers(t *testing.T) {
 		{"stuck=60", rule.Unresponsive, rule.NoAnswer},
 	} {
 		t.Run(tc.steps, func(t *testing.T) {
+			t.Parallel()
 			s := newStarting(t)
 			p := s.start(t, tc.steps)
 			s.opens(t)
