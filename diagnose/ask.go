@@ -30,7 +30,9 @@ func (r *run) mayAsk(ctx context.Context, j *rules.Judgement) bool {
 	case rule.Gone:
 		return false
 	case rule.Broken:
-		return j.Strength < rule.Strong // a right answer outranks what is only likely
+		// A right answer outranks what is only likely; and it tells a part that is
+		// gone from one that a new version of the engine does not have.
+		return j.Strength < rule.Strong || j.Carried.Rule == "missing-head"
 	case rule.Stalled:
 		return j.Cause != rule.Paused || j.Strength < rule.Strong // a paused process answers nobody
 	case rule.Loading:
