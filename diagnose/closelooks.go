@@ -17,7 +17,7 @@ const (
 )
 
 // closeShare is the share of a processor that close looks may use.
-const closeShare = 0.002
+const closeShare = 0.001
 
 // closeLooks say when a close look is due: at once when the picture changes,
 // and then ever more seldom.

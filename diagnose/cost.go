@@ -10,28 +10,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cost measures what looks cost whyhang and its children, so that it can rest
-// for long enough in between.
+// cost measures what watching costs whyhang and its children, so that it can
+// rest for long enough in between. It counts from the start, as children work
+// beside the looks.
 type cost struct {
 	started time.Time
-	before  time.Duration
-	spent   time.Duration
+	base    time.Duration
+	// other is what was spent on something else meanwhile.
+	other time.Duration
 }
 
-func (c *cost) begin() {
-	if c.started.IsZero() {
-		c.started = time.Now()
-	}
-	c.before = cpuUsed()
-}
-
-func (c *cost) end() { c.spent += max(0, cpuUsed()-c.before) }
+func newCost() cost { return cost{started: time.Now(), base: cpuUsed()} }
 
 // rest is how long to rest after a look: until its share of the time since the
 // start is no more than screenShare. The first looks, which say what is going
 // on, have something in advance.
 func (c *cost) rest() time.Duration {
-	owed := time.Duration(float64(c.spent-screenAdvance)/screenShare) - time.Since(c.started)
+	spent := cpuUsed() - c.base - c.other
+	owed := time.Duration(float64(spent-screenAdvance)/screenShare) - time.Since(c.started)
 	return min(max(owed, screenStep), screenLongest)
 }
 

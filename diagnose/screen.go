@@ -28,7 +28,7 @@ const (
 // screenShare is the share of a processor that the looks may use, and
 // screenAdvance what they may use at once.
 const (
-	screenShare   = 0.003
+	screenShare   = 0.002
 	screenAdvance = 200 * time.Millisecond
 )
 
@@ -52,7 +52,7 @@ func newScreen(ctx context.Context, o Options) (*screen, error) {
 	r := newRun(o, reader)
 	r.log.poll = screenStep / 2
 	r.caches.share = 1000
-	s := &screen{r: r, log: &r.log}
+	s := &screen{r: r, log: &r.log, cost: newCost()}
 	if r.find(ctx) {
 		r.startSlowProbes(ctx)
 		s.described = time.Now()
@@ -71,8 +71,6 @@ func (s *screen) look(ctx context.Context) *rules.Judgement {
 	if !r.alive() {
 		return r.judge()
 	}
-	s.cost.begin()
-	defer s.cost.end()
 	born := len(r.s.Processes)
 	now := time.Now()
 	if s.opens || now.Sub(s.sockets) >= socketsEvery {

@@ -101,7 +101,9 @@ func (w *waiter) oneLife(ctx context.Context) (j *rules.Judgement, last *evidenc
 			if err != nil {
 				return nil, last, err
 			}
-			w.closer.took(j, cpuUsed()-before, time.Now())
+			spent := cpuUsed() - before
+			s.cost.other += spent
+			w.closer.took(j, spent, time.Now())
 			if decides(j, w.closer.times) {
 				return j, last, nil
 			}
