@@ -16,8 +16,9 @@ const (
 	closeLongest = 10 * time.Minute
 )
 
-// closeShare is the share of a processor that close looks may use.
-const closeShare = 0.001
+// closeShare is the share of a processor that close looks may use; a variable
+// as screenShare is.
+var closeShare = 0.001
 
 // closeLooks say when a close look is due: at once when the picture changes,
 // and then ever more seldom.

@@ -22,6 +22,8 @@ func init() { runtime.LockOSThread() }
 
 func TestMain(m *testing.M) {
 	probes.ChildMain(Children())
+	// What other tests use is no cost of a wait.
+	screenShare, closeShare = 1, 1
 	code := m.Run()
 	scenario.Remove()
 	os.Exit(code)
