@@ -12,5 +12,6 @@
 //   - Child: a child process of ourselves that is left behind. Needed for
 //     everything that can sleep uninterruptibly in the kernel (the NVIDIA
 //     driver, stat and read on a dead mount): a thread in D state would keep
-//     whyhang itself from ending.
+//     whyhang itself from ending. Asker starts one, leaves it behind when it
+//     hangs, and starts another.
 package probes

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -27,9 +26,7 @@ type Probe struct {
 	caches []evidence.Cache
 	asked  []asked
 	dead   map[int]bool // directories that hung a child
-	child  *probes.Child
-	left   []evidence.StuckChild
-	giveUp bool
+	asker  probes.Asker
 }
 
 // Look is what one look saw of one cache.
@@ -56,7 +53,7 @@ type Partial struct {
 
 // New prepares looks at these caches of processes below procDir.
 func New(procDir string, found []evidence.Cache, procs []evidence.Process) *Probe {
-	p := &Probe{caches: found, dead: map[int]bool{}}
+	p := &Probe{caches: found, dead: map[int]bool{}, asker: probes.Asker{Name: ChildName, MaxLeft: maxLeft}}
 	own, _ := os.Readlink("/proc/self/ns/mnt")
 	for i := range found {
 		a := asked{ID: i, Path: found[i].Path, Library: found[i].Library,
@@ -72,13 +69,7 @@ func New(procDir string, found []evidence.Cache, procs []evidence.Process) *Prob
 }
 
 // Close ends the child.
-func (p *Probe) Close() {
-	if p.child != nil {
-		p.child.Close()
-		p.child = nil
-	}
-	p.giveUp = true
-}
+func (p *Probe) Close() { p.asker.Close() }
 
 // Look takes one look at all caches that exist.
 func (p *Probe) Look(ctx context.Context) ([]Look, evidence.ProbeRun) {
@@ -89,7 +80,7 @@ func (p *Probe) Look(ctx context.Context) ([]Look, evidence.ProbeRun) {
 	switch stuck := (*probes.StuckError)(nil); {
 	case errors.As(err, &stuck):
 		run.Status, run.Detail = evidence.Timeout, "a cache directory does not answer: "+stuck.Error()
-		run.Hint = "stat -f " + quoted(stuck.Child.Stage)
+		run.Hint = "stat -f " + probes.Quoted(stuck.Child.Stage)
 	case err != nil:
 		run.Status, run.Detail = evidence.Failed, err.Error()
 	default:
@@ -112,36 +103,16 @@ func (p *Probe) look(ctx context.Context) ([]Look, error) {
 	if len(q.Asked) == 0 {
 		return nil, nil
 	}
-	if p.giveUp {
-		return nil, os.ErrClosed
-	}
-	if p.child == nil {
-		child, err := probes.StartChild(ChildName)
-		if err != nil {
-			return nil, err
-		}
-		p.child = child
-	}
-	within, cancel := context.WithTimeout(ctx, lookLimit)
-	defer cancel()
 	var a answer
-	err := p.child.Call(within, q, &a)
-	var stuck *probes.StuckError
-	var crash *probes.CrashError
-	switch {
-	case errors.As(err, &stuck):
-		p.left, p.child = append(p.left, stuck.Child), nil
-		p.giveUp = len(p.left) >= maxLeft
-		if ctx.Err() == nil {
+	if err := p.asker.Ask(ctx, lookLimit, q, &a); err != nil {
+		stuck, hung := errors.AsType[*probes.StuckError](err)
+		crash, crashed := errors.AsType[*probes.CrashError](err)
+		switch {
+		case hung && ctx.Err() == nil:
 			p.bury(stuck.Child.Stage)
+		case crashed:
+			p.bury(crash.Stage)
 		}
-		return nil, err
-	case errors.As(err, &crash):
-		p.child.Close()
-		p.child = nil
-		p.bury(crash.Stage)
-		return nil, err
-	case err != nil:
 		return nil, err
 	}
 	var looks []Look
@@ -203,6 +174,3 @@ func (p *Probe) seen(f *found) (Look, bool) {
 // maxPartial bounds the unfinished downloads in a frame: those beyond it are
 // older and were given up.
 const maxPartial = 32
-
-// quoted is s for a shell.
-func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

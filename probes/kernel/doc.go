@@ -10,7 +10,7 @@
 //	frame.go                         one look at what moves
 //	filesystems.go                   which file systems, and for what
 //	log.go, kmsg.go, oomline.go      the kernel's log
-//	child.go, ask.go                 what may hang, in a child
+//	child.go                         what may hang, in a child
 //
 // The package only observes: it may not judge, thaw, or write to a control
 // group. It may not call statfs or read the kernel's log in whyhang's own

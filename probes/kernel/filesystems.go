@@ -50,7 +50,7 @@ func (r *Reader) FileSystems(ctx context.Context, procs []evidence.Process) (fou
 			unread = append(unread, unreadPlace(p, err))
 			continue
 		}
-		a, err := r.asker.ask(ctx, roomLimit, question{Op: opRoom, Root: p.root, Path: p.at})
+		a, err := r.ask(ctx, roomLimit, question{Op: opRoom, Root: p.root, Path: p.at})
 		if ctx.Err() != nil {
 			return found, unread
 		}
@@ -83,13 +83,10 @@ func unreadPlace(p place, err error) evidence.Unread {
 		u.Status, u.Why = evidence.Timeout, stuck.Error()
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		u.Status, u.Hint = evidence.Denied, fmt.Sprintf("sudo df -h %s; sudo df -i %s", shellWord(p.shown), shellWord(p.shown))
+		u.Status, u.Hint = evidence.Denied, fmt.Sprintf("sudo df -h %s; sudo df -i %s", probes.Quoted(p.shown), probes.Quoted(p.shown))
 	}
 	return u
 }
-
-// shellWord quotes a path for a command to paste.
-func shellWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // places lists where the tree writes, each once.
 func (r *Reader) places(procs []evidence.Process) []place {

@@ -99,8 +99,8 @@ func TestDeadMount(t *testing.T) {
 			t.Errorf("%+v", u)
 		}
 	}
-	if r.asker.left != 1 {
-		t.Errorf("%d children left behind", r.asker.left)
+	if left := len(r.asker.Left()); left != 1 {
+		t.Errorf("%d children left behind", left)
 	}
 }
 

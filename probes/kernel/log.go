@@ -22,7 +22,7 @@ const deniedHint = "sudo dmesg -T | grep -i 'killed process'"
 func (r *Reader) Log(ctx context.Context, root *evidence.Process) (*evidence.KernelLog, evidence.ProbeRun) {
 	start := time.Now()
 	since := time.Duration(min(root.StartTicks, 1<<40)) * (time.Second / 100)
-	a, err := r.asker.ask(ctx, logLimit, question{Op: opLog, Path: r.root + "/dev/kmsg", SinceNS: int64(since)})
+	a, err := r.ask(ctx, logLimit, question{Op: opLog, Path: r.root + "/dev/kmsg", SinceNS: int64(since)})
 	run := evidence.ProbeRun{Name: evidence.ProbeKernel, Status: evidence.OK, TookMS: probes.Milliseconds(time.Since(start))}
 	if err == nil && a.Log != nil {
 		a.Log.SamePIDs = samePIDs(r.proc)

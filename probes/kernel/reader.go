@@ -1,15 +1,19 @@
 package kernel
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
 	"strconv"
 	"sync"
+	"syscall"
+	"time"
 
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
+	"github.com/whyhang/whyhang/probes"
 	"github.com/whyhang/whyhang/probes/evidence"
 )
 
@@ -27,7 +31,7 @@ type Reader struct {
 	byDir  map[string]int
 	unread []evidence.Unread
 	busy   bool
-	asker  asker
+	asker  probes.Asker
 }
 
 // Options say where to read.
@@ -48,7 +52,8 @@ func NewReader(o Options) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no proc file system at %s: %w", o.Proc, err)
 	}
-	r := &Reader{proc: o.Proc, fs: fs, root: o.Root, noted: map[string]bool{}, byDir: map[string]int{}}
+	r := &Reader{proc: o.Proc, fs: fs, root: o.Root, noted: map[string]bool{}, byDir: map[string]int{},
+		asker: probes.Asker{Name: ChildName, MaxLeft: maxLeft}}
 	if r.mounts, err = cgroupMounts(fs); err != nil {
 		r.note(o.Proc+"/self/mountinfo", err)
 	}
@@ -56,7 +61,20 @@ func NewReader(o Options) (*Reader, error) {
 }
 
 // Close ends the child that the Reader may have started.
-func (r *Reader) Close() { r.asker.close() }
+func (r *Reader) Close() { r.asker.Close() }
+
+// maxLeft bounds how many children may be left behind in one run.
+const maxLeft = 3
+
+// ask puts a question to the child. Errors of the kernel are syscall.Errno.
+func (r *Reader) ask(ctx context.Context, limit time.Duration, q question) (answer, error) {
+	var a answer
+	err := r.asker.Ask(ctx, limit, q, &a)
+	if err == nil && a.Errno != 0 {
+		err = syscall.Errno(a.Errno)
+	}
+	return a, err
+}
 
 // path is a file of a process.
 func (r *Reader) path(pid int, file string) string {

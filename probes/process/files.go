@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"strconv"
 	"sync"
@@ -27,15 +26,13 @@ const ChildFiles = "files"
 type Files struct {
 	r *Reader
 
-	mu      sync.Mutex // one question at a time
-	child   *probes.Child
-	left    []evidence.StuckChild
+	asker   probes.Asker
+	mu      sync.Mutex       // one question at a time
 	stuck   map[string]error // by directory
 	symbols map[string][]symbol
 	naming  sync.Mutex         // one reading names functions at a time
 	modules map[string]*module // by device, inode and path
 	pythons map[string]pythonFile
-	closed  bool
 }
 
 // How long a question may take. A stat on a healthy network file system takes
@@ -52,26 +49,14 @@ const maxLeft = 4
 // newFiles asks about files of the processes of r. The child is started with
 // the first question.
 func newFiles(r *Reader) *Files {
-	return &Files{r: r, stuck: map[string]error{}, symbols: map[string][]symbol{}}
+	return &Files{r: r, asker: probes.Asker{Name: ChildFiles, MaxLeft: maxLeft}, stuck: map[string]error{}, symbols: map[string][]symbol{}}
 }
 
 // Close ends the child. Questions after it fail.
-func (f *Files) Close() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.closed = true
-	if f.child != nil {
-		f.child.Close()
-		f.child = nil
-	}
-}
+func (f *Files) Close() { f.asker.Close() }
 
 // Left are the children that were left behind, and what they hung on.
-func (f *Files) Left() []evidence.StuckChild {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return append([]evidence.StuckChild(nil), f.left...)
-}
+func (f *Files) Left() []evidence.StuckChild { return f.asker.Left() }
 
 // ask puts one question about something in dir. Timeouts are *StuckError,
 // errors of the file system syscall.Errno.
@@ -82,31 +67,11 @@ func (f *Files) ask(ctx context.Context, limit time.Duration, dir string, q file
 	if err := f.stuck[dir]; err != nil {
 		return a, fmt.Errorf("not asked again: %w", err)
 	}
-	if f.closed {
-		return a, os.ErrClosed
-	}
-	if f.child == nil {
-		if len(f.left) >= maxLeft {
-			return a, errors.New("too many file systems do not answer")
-		}
-		child, err := probes.StartChild(ChildFiles)
-		if err != nil {
-			return a, err
-		}
-		f.child = child
-	}
-	within, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	err := f.child.Call(within, q, &a)
-	var stuck *probes.StuckError
-	var crash *probes.CrashError
+	err := f.asker.Ask(ctx, limit, q, &a)
+	_, stuck := errors.AsType[*probes.StuckError](err)
+	_, crashed := errors.AsType[*probes.CrashError](err)
 	switch {
-	case errors.As(err, &stuck):
-		f.left = append(f.left, stuck.Child)
-		f.child = nil
-	case errors.As(err, &crash):
-		f.child.Close()
-		f.child = nil
+	case stuck, crashed:
 	case err != nil:
 		return a, err
 	case a.Errno != 0:

@@ -127,7 +127,7 @@ func (n *scanNotes) problem(c Candidate, status evidence.Status, why string) {
 	n.problems = append(n.problems, c.Path+" ("+c.Source+"): "+why)
 	n.worst = status
 	if status == evidence.Denied && n.run.Hint == "" {
-		n.run.Hint = "sudo whyhang --log " + shellQuoted(c.Path) + " PID"
+		n.run.Hint = "sudo whyhang --log " + probes.Quoted(c.Path) + " PID"
 		if c.PID != 0 {
 			n.run.Hint = "sudo whyhang " + strconv.Itoa(c.PID)
 		}
@@ -258,9 +258,4 @@ func grouped(n int64) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
-}
-
-// shellQuoted is s as one word of a POSIX shell.
-func shellQuoted(s string) string {
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
