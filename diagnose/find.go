@@ -41,7 +41,7 @@ func (r *run) climb(ctx context.Context, procs []evidence.Process) []evidence.Pr
 		if len(procs) == 0 || procs[0].PPID < 1 {
 			break
 		}
-		e := facts.Of(&evidence.Snapshot{Processes: procs[:1]}).Engine
+		e := facts.EngineOf(procs[:1])
 		if e.Known == nil {
 			break
 		}
@@ -49,7 +49,7 @@ func (r *run) climb(ctx context.Context, procs []evidence.Process) []evidence.Pr
 		if !ok {
 			break
 		}
-		parent := facts.Of(&evidence.Snapshot{Processes: []evidence.Process{above}}).Engine
+		parent := facts.EngineOf([]evidence.Process{above})
 		if parent.Known != e.Known || isShell(&above) {
 			// Who has a part of an engine as a child and is none of it: its server,
 			// in some program of somebody's, or whoever takes in orphans.
@@ -113,7 +113,7 @@ func variables() []string {
 // weight file that the tree holds.
 func (r *run) findWeights(ctx context.Context) {
 	files := r.reader.Files()
-	e := facts.Of(&evidence.Snapshot{Processes: r.s.Processes}).Engine
+	e := facts.EngineOf(r.s.Processes)
 	if e.Model != "" {
 		if w, err := files.Weights(ctx, e.MainPID, e.Model, "the command line"); err == nil && len(w.Files) > 0 {
 			r.s.Weights, r.weightsPID = w, e.MainPID

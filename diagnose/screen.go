@@ -7,7 +7,6 @@ import (
 
 	"github.com/whyhang/whyhang/probes/evidence"
 	"github.com/whyhang/whyhang/probes/process"
-	"github.com/whyhang/whyhang/probes/socket"
 	"github.com/whyhang/whyhang/rules"
 	"github.com/whyhang/whyhang/rules/facts"
 	"github.com/whyhang/whyhang/rules/rule"
@@ -36,7 +35,6 @@ const screenAdvance = 200 * time.Millisecond
 // threads, no question to it.
 type screen struct {
 	r                  *run
-	log                *logWatch
 	described, sockets time.Time
 	// opens: the log says it is ready, and no listener was seen yet.
 	opens bool
@@ -52,7 +50,7 @@ func newScreen(ctx context.Context, o Options) (*screen, error) {
 	r := newRun(o, reader)
 	r.log.poll = screenStep / 2
 	r.caches.share = 1000
-	s := &screen{r: r, log: &r.log, cost: newCost()}
+	s := &screen{r: r, cost: newCost()}
 	if r.find(ctx) {
 		r.startSlowProbes(ctx)
 		s.described = time.Now()
@@ -75,8 +73,7 @@ func (s *screen) look(ctx context.Context) *rules.Judgement {
 	now := time.Now()
 	if s.opens || now.Sub(s.sockets) >= socketsEvery {
 		s.sockets = now
-		port := facts.Of(&evidence.Snapshot{Processes: r.s.Processes}).Engine.Port
-		r.s.Sockets, _ = socket.Look(procDir(r.Proc), r.s.Processes, port)
+		r.s.Sockets, _ = r.sockets()
 	}
 	r.frame(ctx, frameOptions{})
 	// A new process gets its name and title a little after its birth.
@@ -99,7 +96,7 @@ func (s *screen) describe(ctx context.Context) {
 	if len(procs) == 0 {
 		return
 	}
-	roles := facts.Of(&evidence.Snapshot{Processes: r.s.Processes}).Engine.Roles
+	roles := facts.EngineOf(r.s.Processes).Roles
 	for i := range r.s.Processes {
 		old := &r.s.Processes[i]
 		at := slices.IndexFunc(procs, func(p evidence.Process) bool { return p.PID == old.PID && p.StartTicks == old.StartTicks })
@@ -140,7 +137,7 @@ func (s *screen) forget() {
 	}
 	s.r.firstLook = s.r.firstLook.Add(time.Duration(first * float64(time.Millisecond)))
 	frame := &snap.Frames[len(snap.Frames)-1]
-	roles := facts.Of(&evidence.Snapshot{Processes: snap.Processes}).Engine.Roles
+	roles := facts.EngineOf(snap.Processes).Roles
 	snap.Processes = slices.DeleteFunc(snap.Processes, func(p evidence.Process) bool {
 		at := facts.ProcessAt(frame, p.PID)
 		return p.PID != snap.Target.PID && !roles[p.PID].Head && at >= 0 && frame.Processes[at].State == ""

@@ -41,7 +41,7 @@ func (b *stallBook) note(s *screen, j *rules.Judgement) {
 		b.moved = now
 	}
 	b.last = now
-	if moves(j) && b.moved == now && b.open {
+	if moves(j) && b.moved == now {
 		b.end(now)
 	}
 }

@@ -84,8 +84,8 @@ func (w *waiter) oneLife(ctx context.Context) (j *rules.Judgement, last *evidenc
 		case j.Verdict == rule.Gone:
 			w.stalls.end(time.Now())
 			return j, last, nil
-		case s.log.asked() != nil:
-			return nil, nil, s.log.asked()
+		case s.r.log.asked() != nil:
+			return nil, nil, s.r.log.asked()
 		case ctx.Err() != nil:
 			s.r.s.Interrupted = true
 			return j, last, nil

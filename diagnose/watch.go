@@ -30,19 +30,22 @@ const manyThreads = 2000
 // look takes the first looks: sockets, threads, lock words.
 func (r *run) look(ctx context.Context) {
 	r.tell("look at threads, locks and sockets")
-	port := facts.Of(&evidence.Snapshot{Processes: r.s.Processes}).Engine.Port
-	sockets, run := socket.Look(procDir(r.Proc), r.s.Processes, port)
+	sockets, run := r.sockets()
 	r.s.Sockets = sockets
 	r.note(run)
 	r.meetings()
 	r.frame(ctx, frameOptions{locks: true})
 }
 
+// sockets are those of the tree as they are now.
+func (r *run) sockets() (*evidence.Sockets, evidence.ProbeRun) {
+	return socket.Look(procDir(r.Proc), r.s.Processes, facts.EngineOf(r.s.Processes).Port)
+}
+
 // lookAgain reads the sockets anew at the end of a window in which nothing was
 // decided: who was missing at its beginning may have come.
 func (r *run) lookAgain() {
-	port := facts.Of(&evidence.Snapshot{Processes: r.s.Processes}).Engine.Port
-	if sockets, run := socket.Look(procDir(r.Proc), r.s.Processes, port); sockets != nil {
+	if sockets, run := r.sockets(); sockets != nil {
 		r.s.Sockets = sockets
 		r.note(run)
 	}

@@ -125,7 +125,7 @@ func uses(fs *evidence.FileSystem) string {
 }
 
 func whatFills(what, mount string) string {
-	mount = "'" + strings.ReplaceAll(mount, "'", `'\''`) + "'"
+	mount = rule.Quoted(mount)
 	if what == "inodes" {
 		return "df -i " + mount
 	}

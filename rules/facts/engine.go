@@ -38,6 +38,9 @@ type Engine struct {
 	PortTold bool
 }
 
+// EngineOf is the engine of these processes, as far as they show it themselves.
+func EngineOf(procs []evidence.Process) Engine { return engineOf(&evidence.Snapshot{Processes: procs}) }
+
 // engineOf asks every engine about every process; the first process (they are
 // root first) that an engine recognises decides. If no process shows it, the
 // log may.

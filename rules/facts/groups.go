@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"maps"
 	"sort"
 	"strings"
 
@@ -34,10 +35,7 @@ func Groups(s *evidence.Snapshot) []Group {
 	before := map[int]*evidence.ThreadFrame{}
 	if first != last {
 		for j := range s.Frames[first].Processes {
-			for k := range s.Frames[first].Processes[j].Threads {
-				t := &s.Frames[first].Processes[j].Threads[k]
-				before[t.TID] = t
-			}
+			maps.Copy(before, threadsByTID(&s.Frames[first].Processes[j]))
 		}
 	}
 	type key struct{ does, state, wchan string }

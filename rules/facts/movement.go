@@ -246,11 +246,7 @@ func (m *Movement) threads(s *evidence.Snapshot) {
 		if i < 0 {
 			continue
 		}
-		before := map[int]*evidence.ThreadFrame{}
-		for k := range s.Frames[a].Processes[i].Threads {
-			t := &s.Frames[a].Processes[i].Threads[k]
-			before[t.TID] = t
-		}
+		before := threadsByTID(&s.Frames[a].Processes[i])
 		for k := range p.Threads {
 			t := &p.Threads[k]
 			old := before[t.TID]

@@ -41,11 +41,7 @@ func napsOf(s *evidence.Snapshot) []Nap {
 		if i < 0 {
 			continue
 		}
-		before := map[int]*evidence.ThreadFrame{}
-		for k := range s.Frames[first].Processes[i].Threads {
-			t := &s.Frames[first].Processes[i].Threads[k]
-			before[t.TID] = t
-		}
+		before := threadsByTID(&s.Frames[first].Processes[i])
 		for k := range p.Threads {
 			t := &p.Threads[k]
 			old := before[t.TID]

@@ -26,3 +26,12 @@ func hasThreads(f *evidence.Frame) bool {
 	}
 	return false
 }
+
+// threadsByTID are the threads of a process in one look.
+func threadsByTID(p *evidence.ProcessFrame) map[int]*evidence.ThreadFrame {
+	by := make(map[int]*evidence.ThreadFrame, len(p.Threads))
+	for k := range p.Threads {
+		by[p.Threads[k].TID] = &p.Threads[k]
+	}
+	return by
+}
