@@ -154,7 +154,7 @@ func TestNoStaleLockFile(t *testing.T) {
 		{"ranks that build", func(t *testing.T, dir string) *scenario.Process {
 			compilers(t, dir)
 			return cacheServer(t, dir, "baton")
-		}, rule.Loading, rule.KernelBuild, "3 processes wait for its lock"},
+		}, rule.Loading, rule.KernelBuild, "processes wait for its lock"}, // on a crowded machine not all three are seen to nap in rhythm
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
