@@ -3,6 +3,7 @@ package diagnose
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/whyhang/whyhang/probes/evidence"
 	"github.com/whyhang/whyhang/probes/process/scenario"
 	"github.com/whyhang/whyhang/rules"
+	"github.com/whyhang/whyhang/rules/facts"
 	"github.com/whyhang/whyhang/rules/rule"
 )
 
@@ -165,18 +167,43 @@ func TestWeightsRead(t *testing.T) {
 			if *p.ETALow > truth || *p.ETAHigh < truth {
 				t.Errorf("%.1f to %.1f s left, in truth %.1f", *p.ETALow, *p.ETAHigh, truth)
 			}
+			pages := j.Case.Moves.Most(facts.PageCache)
+			switch u := j.Case.Weights.PageCacheUnread; {
+			case u != nil:
+				t.Logf("page cache: %s: %s", u.Status, u.Why)
+			case pages == nil || pages.PerS < 25<<20 || pages.PerS > 150<<20: // readahead comes in steps
+				t.Errorf("page cache: %+v", pages)
+			}
 			t.Logf("%s of 2 GiB, %.1f s left, in truth %.1f; took %.0f ms", j.Sentence, *p.ETA, truth, j.Case.TookMS)
 		})
 	}
 }
 
 // The twin of the loads: the same file in its hands, and a store that has
-// stopped answering.
+// stopped answering. That another program reads the same model meanwhile is no
+// movement of this one.
 func TestStoppedLoad(t *testing.T) {
-	s := scenario.Start(t, "load", "stop", filepath.Join(t.TempDir(), "model.safetensors"), "512", "500")
+	path := filepath.Join(t.TempDir(), "model.safetensors")
+	s := scenario.Start(t, "load", "stop", path, "512", "500")
 	time.Sleep(300 * time.Millisecond)
+	another, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer another.Close()
+	go func() {
+		for {
+			if _, err := io.CopyN(io.Discard, another, 4<<20); err != nil {
+				return
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}()
 	j := diagnosed(t, quick(s.PID))
 	expect(t, j, rule.Stalled, rule.NoMovement)
+	if j.Case.Weights.PageCacheUnread == nil && j.Case.Moves.Most(facts.PageCache) == nil {
+		t.Error("the page cache did not grow")
+	}
 }
 
 func TestWeightsConvert(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 )
 
 // headersWatch reads the headers of the model files in the background, in a
-// child of its own. Reading from a store that does not answer would leave that
+// child of its own, which then counts their pages in the page cache. Reading from a store that does not answer would leave that
 // child behind, so it begins once the store is seen to give bytes, or nobody is
 // seen to wait for it.
 type headersWatch struct {
@@ -17,6 +17,7 @@ type headersWatch struct {
 	done   chan struct{}
 	got    *evidence.Weights
 	taken  bool
+	pages  pageCacheWatch
 }
 
 // headersPatience is how long the end of a run waits for them: on a local disk
@@ -47,10 +48,14 @@ func (h *headersWatch) start(ctx context.Context, r *run, w *evidence.Weights) {
 		pid = r.weightsPID
 	}
 	go func() {
-		defer close(h.done)
 		defer files.Close()
 		// An error stands in Unread.
-		h.got, _ = files.Headers(ctx, pid, w)
+		got, err := files.Headers(ctx, pid, w)
+		h.got = got
+		close(h.done)
+		if err == nil {
+			h.pages.follow(ctx, files, pid, got)
+		}
 	}()
 }
 

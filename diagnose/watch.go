@@ -185,6 +185,7 @@ func (r *run) frame(ctx context.Context, o frameOptions) {
 	f.Logs = r.log.look(ctx, r)
 	f.Caches = r.caches.look(r)
 	f.Kernel = r.limits.look(ctx, r)
+	f.PageCache = r.headers.pages.look(r.s)
 	f.TookMS = probes.Milliseconds(time.Since(begin))
 	if ctx.Err() != nil && len(f.Processes) == 0 && len(r.s.Frames) > 0 {
 		return // the interruption came first: an empty look says nothing

@@ -23,6 +23,9 @@ type Frame struct {
 	// in looks at threads.
 	Storage       []StorageWait `json:"storage,omitempty"`
 	StorageLooked bool          `json:"storage_looked,omitempty"`
+	// PageCache is nil in frames before which nobody asked, and where it is not
+	// known (Weights.PageCacheUnread).
+	PageCache *PageCacheFrame `json:"page_cache,omitempty"`
 }
 
 // ProcessFrame is what moves of one process. Counters only grow; a nil one

@@ -100,6 +100,8 @@ type Weights struct {
 	DTypeBytes map[string]uint64 `json:"dtype_bytes,omitempty"`
 	// Unread says why headers were not read.
 	Unread *Unread `json:"unread,omitempty"`
+	// PageCacheUnread says why Frame.PageCache is not known.
+	PageCacheUnread *Unread `json:"page_cache_unread,omitempty"`
 	// FSType is the type of the file system they are on, as in mountinfo.
 	FSType string `json:"fs_type,omitempty"`
 }

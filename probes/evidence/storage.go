@@ -1,5 +1,7 @@
 package evidence
 
+import "time"
+
 // StorageWait is a thread, in one look, asleep in a place of the kernel where
 // only a file system can wake it: in read, open or the like, or in a page fault
 // on a mapped file.
@@ -32,4 +34,15 @@ type Mount struct {
 	FSType string `json:"fs_type"`
 	// Source is the device, server or bucket, redacted.
 	Source string `json:"source,omitempty"`
+}
+
+// PageCacheFrame is how much of the model's files the kernel keeps in memory:
+// cachestat(2), Linux 6.5. It counts the pages whoever had them read, also those
+// that readahead has brought before the server asked for them.
+type PageCacheFrame struct {
+	// At is when it was asked: beside the frames, as reading may have to wait.
+	At          time.Time `json:"at"`
+	CachedBytes uint64    `json:"cached_bytes"`
+	// Files is how many files that are.
+	Files int `json:"files"`
 }

@@ -22,6 +22,8 @@ const (
 	opWeights = "weights"
 	opHeaders = "headers"
 
+	opPageCache = "page cache"
+
 	opFunctions = "functions"
 	opPython    = "python"
 )
@@ -127,6 +129,8 @@ func answerFile(q fileQuestion, stage func(string)) (fileAnswer, error) {
 		return listWeights(q.Root, q.Path, stage)
 	case opHeaders:
 		return readHeaders(q.Root, q.Places, stage)
+	case opPageCache:
+		return countPages(q.Root, q.Places, stage)
 	}
 	return fileAnswer{}, fmt.Errorf("no question %q", q.Op)
 }

@@ -37,6 +37,30 @@ func (m *Movement) caches(s *evidence.Snapshot) {
 	}
 }
 
+// pageCache adds what came into the page cache of the model files, or went.
+// Another server may read the same model: alone it leads this one nowhere.
+func (m *Movement) pageCache(s *evidence.Snapshot) {
+	first, last := -1, -1
+	for i := m.First; i <= m.Last; i++ {
+		if s.Frames[i].PageCache == nil {
+			continue
+		}
+		if first < 0 {
+			first = i
+		}
+		last = i
+	}
+	if first == last {
+		return
+	}
+	a, b := s.Frames[first].PageCache, s.Frames[last].PageCache
+	if a.Files != b.Files || a.CachedBytes == b.CachedBytes || !b.At.After(a.At) {
+		return
+	}
+	m.addOver(b.At.Sub(a.At), Move{Kind: PageCache, Delta: float64(b.CachedBytes) - float64(a.CachedBytes), Value: float64(b.CachedBytes),
+		At: []any{"frames", last, "page_cache", "cached_bytes"}})
+}
+
 // addOver adds a move that was seen over a time of its own: caches are looked at
 // beside the frames.
 func (m *Movement) addOver(d time.Duration, mv Move) {

@@ -22,13 +22,14 @@ const (
 	BytesRead   Kind = "bytes read"             // by read calls
 	DiskRead    Kind = "bytes from storage"
 	BytesOut    Kind = "bytes written"
-	ThreadRuns  Kind = "thread runs"     // schedstat slices of all threads
-	GPUMemory   Kind = "GPU memory"      // bytes, may shrink
-	LogContent  Kind = "new log content" // lines
-	SocketQueue Kind = "socket queues"   // bytes that wait to be read or sent, may shrink
-	Births      Kind = "new processes"   // count
-	BuildCache  Kind = "compile cache"   // bytes, or files where no byte was added
-	Downloaded  Kind = "download"        // bytes
+	ThreadRuns  Kind = "thread runs"                   // schedstat slices of all threads
+	GPUMemory   Kind = "GPU memory"                    // bytes, may shrink
+	LogContent  Kind = "new log content"               // lines
+	SocketQueue Kind = "socket queues"                 // bytes that wait to be read or sent, may shrink
+	Births      Kind = "new processes"                 // count
+	BuildCache  Kind = "compile cache"                 // bytes, or files where no byte was added
+	Downloaded  Kind = "download"                      // bytes
+	PageCache   Kind = "page cache of the model files" // bytes, may shrink
 )
 
 // Move is one counter that moved between two frames.
@@ -183,6 +184,7 @@ func Between(s *evidence.Snapshot, from, to int) Movement {
 	m.queues(first, last)
 	m.births(first, last)
 	m.caches(s)
+	m.pageCache(s)
 	sort.SliceStable(m.Moves, func(i, j int) bool { return m.Moves[i].Kind < m.Moves[j].Kind })
 	return m
 }

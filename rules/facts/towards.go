@@ -78,7 +78,7 @@ func MoveSays(m *Move) string {
 	switch m.Kind {
 	case BuildCache:
 		return Bytes(m.Delta) + " came into the compile cache"
-	case MemoryAnon, MemoryFile, MemoryShmem, BytesRead, DiskRead, BytesOut, SocketQueue, GPUMemory, Downloaded:
+	case MemoryAnon, MemoryFile, MemoryShmem, BytesRead, DiskRead, BytesOut, SocketQueue, GPUMemory, Downloaded, PageCache:
 		sign := "+"
 		if m.Delta < 0 {
 			sign = ""

@@ -64,7 +64,7 @@ func evalWeightsRead(c *rule.Case) []rule.Finding {
 	f.Says += "." + sideBySide(c) + ranks(c, evidence.PhaseWeights)
 	// A second, independent sign: memory, faults or storage moved as well, or
 	// the log names the phase.
-	for _, k := range []facts.Kind{facts.MemoryFile, facts.BytesRead, facts.DiskRead, facts.MemoryAnon, facts.GPUMemory, facts.Faults, facts.CPUSystem} {
+	for _, k := range []facts.Kind{facts.MemoryFile, facts.BytesRead, facts.DiskRead, facts.MemoryAnon, facts.GPUMemory, facts.PageCache, facts.Faults, facts.CPUSystem} {
 		if m := c.Moves.Most(k); m != nil && m.Delta > 0 && !sameCounter(m, w) {
 			f.Strength = rule.Strong
 			f.Cites = append(f.Cites, citeMove(c, m))
