@@ -151,10 +151,7 @@ func (w *WeightsDone) estimate(c []sample, long *average) {
 			rest = mostUnseenRest
 		}
 		low = math.Min(low, math.Max(long.rate*0.95, f.rate/rest))
-		w.Rate = math.Max(f.rate, long.rate)
-		if f.pauses > 0 && f.cycles == 0 {
-			w.Rate = math.Sqrt(w.Rate * long.rate)
-		}
+		w.Rate = f.afterImports(long)
 	default:
 		off := math.Min(1, longestCycle/4/long.seconds) // where in its cycle it is
 		if f.cycles > 0 {
@@ -206,6 +203,32 @@ func (f *flow) late(long *average) bool {
 	ratio := f.rate / long.rate
 	sure := f.cycles >= 2 || f.steady() && f.seconds >= longLook
 	return long.from == fromAge || long.from == fromStart && (ratio > mostRest || sure && ratio > lateStart)
+}
+
+// imports is how long a Python server imports before it reads, in seconds: 20 to
+// 40 in the recorded starts of vLLM and SGLang.
+const imports = 30
+
+// afterImports weighs the rate of the window and the average over a life that
+// began with something else. A window that does not show how a loader rests says
+// less than a guess at when it began.
+func (f *flow) afterImports(long *average) float64 {
+	rate := math.Max(f.rate, long.rate)
+	if long.from != fromAge {
+		if f.pauses > 0 && f.cycles == 0 {
+			return math.Sqrt(rate * long.rate)
+		}
+		return rate
+	}
+	guess := long.rate * long.seconds / math.Max(long.seconds-imports, long.seconds/2)
+	guess = math.Max(long.rate, math.Min(guess, f.peak))
+	switch {
+	case f.cycles >= 2, f.pauses == 0 && rate < guess*(1+alike):
+		return rate
+	case f.pauses == 0 && rate < guess*lateStart, f.cycles == 1 && rate < guess*lateStart:
+		return math.Sqrt(rate * guess)
+	}
+	return guess
 }
 
 // spread is how far off the rate of the window may be, as a share.

@@ -157,9 +157,11 @@ func (s *score) line() string {
 
 // TestTimeLeft asks simulated loads at half time how long they have to go. It
 // is statistics over fixed seeds. Where the log or the age of the process tells
-// when the reading began, the error must be below 25 %. Without both, or where the
-// age misleads, a window of 10 s can know no cycle longer than itself: then only
-// steady loads must come out right, and of the others the range must say so.
+// when the reading began, the error must be below 25 %, and where a Python server
+// must be guessed to have imported for half a minute before it. Where the age of
+// another program misleads, a window of 10 s can know no cycle longer than
+// itself: then only steady loads must come out right, and of the others the range
+// must say so.
 func TestTimeLeft(t *testing.T) {
 	rows := map[string]*score{}
 	var names []string
@@ -215,7 +217,7 @@ func TestTimeLeft(t *testing.T) {
 	}
 	// How many of a hundred may be off by 25 % or more.
 	for name, few := range map[string]int{"all: steady, knows log": 0, "all: steady, knows age": 0, "all: steady, knows nothing": 5, "all: steady, knows late": 10,
-		"all: saw-tooth, knows log": 1, "all: saw-tooth, knows age": 1} {
+		"all: saw-tooth, knows log": 1, "all: saw-tooth, knows age": 1, "all: saw-tooth, knows nothing": 4} {
 		s := rows[name]
 		if s.off*100 > few*s.runs {
 			t.Errorf("%s: an error of 25 %% or more in %d of %d", name, s.off, s.runs)
