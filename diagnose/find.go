@@ -28,6 +28,7 @@ func (r *run) find(ctx context.Context) bool {
 		r.s.Target.State = evidence.TargetExited
 		return false
 	}
+	r.s.Target.Ancestors = r.reader.Ancestors(r.s.Target.PID)
 	r.findWeights(ctx)
 	return true
 }

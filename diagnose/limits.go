@@ -17,6 +17,7 @@ type limitsWatch struct {
 	logRun evidence.ProbeRun
 	room   []evidence.FileSystem
 	unread []evidence.Unread
+	clocks []evidence.CPUClock
 	// killed is the machine's count of kills for memory when its log was last
 	// read; again how often it was read for a new one.
 	killed *uint64
@@ -40,6 +41,10 @@ func (l *limitsWatch) start(ctx context.Context, r *run) {
 		defer close(l.done)
 		l.log, l.logRun = reader.Log(ctx, &procs[0])
 		l.room, l.unread = reader.FileSystems(ctx, procs)
+		clocks, unread := reader.CPUClocks()
+		if l.clocks = clocks; unread != nil {
+			l.unread = append(l.unread, *unread)
+		}
 	}()
 }
 
@@ -96,7 +101,7 @@ func (l *limitsWatch) take(r *run) {
 		return
 	}
 	l.taken = true
-	r.s.Kernel.FileSystems = l.room
+	r.s.Kernel.FileSystems, r.s.Kernel.CPUClocks = l.room, l.clocks
 	r.note(l.logRun)
 }
 

@@ -38,6 +38,7 @@ func builtCases() []builtCase {
 		killedCases(),
 		fullCases(),
 		readyCases(),
+		distortCases(),
 		goneCases(),
 		unknownCases(),
 	)

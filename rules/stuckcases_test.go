@@ -143,7 +143,7 @@ func stalledCases() []builtCase {
 		{"traced-and-running", want{
 			Says:    "A profiler is attached and the threads run: no pause",
 			Verdict: rule.Ready, Cause: rule.Idle, Strength: rule.Strong, ExitCode: 0,
-			Findings: []rule.ID{"ready-by-its-word"}, Near: []rule.ID{"paused"},
+			Findings: []rule.ID{"ready-by-its-word", "under-a-tool"}, Near: []rule.ID{"paused"}, Warnings: []string{"traced by perf"},
 		}, func() *evidence.Snapshot {
 			b := vllmServer()
 			b.s.Processes[0].TracerPID, b.s.Processes[0].TracerName = 777, "perf"

@@ -1,7 +1,9 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/whyhang/whyhang/rules/rule"
 )
@@ -45,9 +47,9 @@ func distort(c *rule.Case, j *Judgement) {
 		return
 	}
 	for _, w := range j.Warnings {
-		if w.Code == "distorting-flag" || w.Code == "other-traffic" {
+		if w.Misleads {
 			j.Cause = rule.Distorted
-			j.Sentence += fmt.Sprintf(" Its numbers would mislead: %s.", w.Detail)
+			j.Sentence += fmt.Sprintf(" Its numbers would mislead: %s.", strings.TrimSuffix(cmp.Or(w.Detail, w.Says), "."))
 			return
 		}
 	}

@@ -42,6 +42,10 @@ type GPUFrame struct {
 	SMClockMHz        *int     `json:"sm_clock_mhz,omitempty"`
 	MemoryClockMHz    *int     `json:"memory_clock_mhz,omitempty"`
 	TemperatureC      *int     `json:"temperature_c,omitempty"`
+	// ClockReasons says why the clocks are as they are, bits of
+	// nvmlClocksEventReasons (nvml.h): 1 idle, 2 set by hand, 4 at its power limit,
+	// 8 slowed down by the hardware, 0x20 and 0x40 by heat, 0x80 power brake.
+	ClockReasons *uint64 `json:"clock_reasons,omitempty"`
 	// Processes are the compute processes the driver names. In a container the
 	// PIDs may be the host's, or none: absence proves nothing.
 	Processes []GPUProcess `json:"processes,omitempty"`

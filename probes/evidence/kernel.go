@@ -10,6 +10,8 @@ type Kernel struct {
 	Cgroups     []Cgroup     `json:"cgroups,omitempty"`
 	FileSystems []FileSystem `json:"file_systems,omitempty"`
 	Log         *KernelLog   `json:"log,omitempty"`
+	// CPUClocks is empty where the kernel does not steer the clocks.
+	CPUClocks []CPUClock `json:"cpu_clocks,omitempty"`
 	// Unread are groups and file systems that could not be read, and why.
 	Unread []Unread `json:"unread,omitempty"`
 }
@@ -29,6 +31,20 @@ type Cgroup struct {
 	// Foreign counts the processes directly in the group that are not of the
 	// tree, at its first look; nil if not known.
 	Foreign *int `json:"foreign,omitempty"`
+}
+
+// CPUClock is how fast some of the processors may run
+// (Documentation/admin-guide/pm/cpufreq.rst).
+type CPUClock struct {
+	// CPUs is how many they are.
+	CPUs     int    `json:"cpus"`
+	Driver   string `json:"driver,omitempty"`
+	Governor string `json:"governor,omitempty"`
+	// In kHz, 0 for not known: the lowest and the highest clock of the hardware,
+	// and the highest that the kernel asks for.
+	LowestKHz   int `json:"lowest_khz,omitempty"`
+	MostKHz     int `json:"most_khz,omitempty"`
+	HardwareKHz int `json:"hardware_khz,omitempty"`
 }
 
 // FileSystem is one that the server writes to.

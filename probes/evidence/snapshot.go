@@ -91,6 +91,12 @@ const (
 	TargetHidden TargetState = "hidden" // exists, but /proc does not show it (hidepid)
 )
 
+// Ancestor is a process above the target.
+type Ancestor struct {
+	PID  int    `json:"pid"`
+	Name string `json:"name"`
+}
+
 // Target is the process that was asked for.
 type Target struct {
 	// PID is the process (thread group) that is diagnosed.
@@ -109,6 +115,8 @@ type Target struct {
 	// engine is.
 	ParentPID  int    `json:"parent_pid,omitempty"`
 	ParentName string `json:"parent_name,omitempty"`
+	// Ancestors are the parent, its parent and so on, without process 1.
+	Ancestors []Ancestor `json:"ancestors,omitempty"`
 	// Gone is when the process was first seen to be gone.
 	Gone *time.Time `json:"gone,omitempty"`
 }

@@ -152,6 +152,7 @@ func (d *device) load(to *evidence.GPUFrame) {
 	if d.read("memory clock", "nvmlDeviceGetClockInfo", func() nvml.Return { n, r = d.handle.GetClockInfo(nvml.CLOCK_MEM); return r }) {
 		to.MemoryClockMHz = number(n)
 	}
+	d.clockReasons(to)
 	var t nvml.Temperature
 	if d.try("nvmlDeviceGetTemperatureV", func() nvml.Return { t, r = d.handle.GetTemperatureV().V1(); return r }) == nvml.SUCCESS {
 		to.TemperatureC = number(t.Temperature)
@@ -163,6 +164,22 @@ func (d *device) load(to *evidence.GPUFrame) {
 		return r
 	}) {
 		to.TemperatureC = number(n)
+	}
+}
+
+// clockReasons: the function got a new name with driver 535.
+func (d *device) clockReasons(to *evidence.GPUFrame) {
+	var why uint64
+	var r nvml.Return
+	const now, before = "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"
+	if d.lib.has(now) {
+		if d.read("clock reasons", now, func() nvml.Return { why, r = d.handle.GetCurrentClocksEventReasons(); return r }) {
+			to.ClockReasons = &why
+		}
+		return
+	}
+	if d.read("clock reasons", before, func() nvml.Return { why, r = d.handle.GetCurrentClocksThrottleReasons(); return r }) {
+		to.ClockReasons = &why
 	}
 }
 

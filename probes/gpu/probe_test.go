@@ -42,7 +42,7 @@ func TestHealthyDriver(t *testing.T) {
 	frame := evidence.GPUFrame{
 		Index: 5, MemoryUsedBytes: gib(76), MemoryReservedBytes: gib(0.5),
 		UtilPercent: ptr(0), MemoryUtilPercent: ptr(0), PowerW: ptr(45.0),
-		SMClockMHz: ptr(2430), MemoryClockMHz: ptr(12481), TemperatureC: ptr(41),
+		SMClockMHz: ptr(2430), MemoryClockMHz: ptr(12481), TemperatureC: ptr(41), ClockReasons: ptr(uint64(1)),
 		Processes: []evidence.GPUProcess{
 			{PID: 17, MemoryUsedBytes: gib(38)},
 			{PID: 4242, MemoryUsedBytes: gib(38), InTree: true},
@@ -64,7 +64,7 @@ func TestOldLibraryLacksFunctions(t *testing.T) {
 	}
 	frame := evidence.GPUFrame{
 		MemoryUsedBytes: gib(76.5), // version 1 counts what the driver keeps
-		UtilPercent:     ptr(0), MemoryUtilPercent: ptr(0), PowerW: ptr(45.0), TemperatureC: ptr(41),
+		UtilPercent:     ptr(0), MemoryUtilPercent: ptr(0), PowerW: ptr(45.0), TemperatureC: ptr(41), ClockReasons: ptr(uint64(1)),
 		Processes: []evidence.GPUProcess{{PID: 9, MemoryUsedBytes: gib(76)}},
 	}
 	if d := cmp.Diff(frame, frames[0]); d != "" {

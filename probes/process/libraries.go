@@ -18,6 +18,8 @@ var tellingLibraries = []string{
 	// Threads, messages, memory.
 	"libmpi", "libgomp", "libomp", "libiomp5", "libucp", "libucs", "libuct", "libucx", "libfabric", "libibverbs",
 	"libjemalloc", "libtcmalloc", "libmimalloc", "libfuse",
+	// Sanitizers, Valgrind, and what NVIDIA's profilers load into a process.
+	"libasan.", "libtsan.", "libubsan.", "liblsan.", "libhwasan.", "vgpreload_", "libToolsInjection", "libsanitizer-collection", "libTreeLauncher",
 }
 
 // maxLibraries bounds the list.

@@ -15,12 +15,14 @@ type CommandLine struct {
 // The bool is false if none is present; an option without a value has "".
 func (c CommandLine) Value(names ...string) (string, bool) {
 	for i, arg := range c.Argv {
+		option, v, valued := strings.Cut(arg, "=")
+		option = dashed(option)
 		for _, name := range names {
-			if v, ok := strings.CutPrefix(arg, name+"="); ok {
-				return v, true
-			}
-			if arg != name {
+			if option != dashed(name) {
 				continue
+			}
+			if valued {
+				return v, true
 			}
 			if i+1 < len(c.Argv) && !isOption(c.Argv[i+1]) {
 				return c.Argv[i+1], true
@@ -52,6 +54,15 @@ func (c CommandLine) After(words ...string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// dashed writes an option as vLLM and llama.cpp read it, which take --a_b for
+// --a-b (vllm/utils/argparse_utils.py, common/arg.cpp).
+func dashed(option string) string {
+	if !strings.HasPrefix(option, "--") {
+		return option
+	}
+	return strings.ReplaceAll(option, "_", "-")
 }
 
 // isOption tells an option from a value: negative numbers are values.

@@ -1,6 +1,7 @@
 package engines
 
 import (
+	"regexp"
 	"time"
 
 	"github.com/whyhang/whyhang/probes/evidence"
@@ -86,12 +87,18 @@ type Flags struct {
 type Distortion struct {
 	// Flag is an option, with its value when only that value distorts
 	// ("--log-level debug"); Env a variable, likewise ("NCCL_DEBUG=INFO").
-	// Exactly one of the two is set. A value may list alternatives with |.
+	// Exactly one of the two is set. A value may list alternatives with |; <8 is
+	// any number below 8, and >cpus any above the number of processors.
 	Flag string
 	Env  string
 	// Says is what it does; Effect how much it costs, where known.
 	Says   string
 	Effect string
+	// StartOnly: it slows down the start; numbers of a server that is up are not
+	// touched.
+	StartOnly bool
+	// Like must match the value, where a word is not enough.
+	Like *regexp.Regexp
 }
 
 // LogPart is a part of the server as its log lines name it.

@@ -36,6 +36,12 @@ var libraries = Engine{
 	},
 }
 
+// What every engine's speculative decoding does to a benchmark.
+const (
+	speculation = "speculative decoding: how fast it is depends on how well the draft guesses this very text"
+	guesses     = "compare only runs with the same prompts; made-up prompts are often too fast or too slow"
+)
+
 var libraryDistortions = slices.Concat(
 	set("every kernel launch waits for its end", "several times slower; also slows or breaks graph capture", "CUDA_LAUNCH_BLOCKING=1"),
 	set("NCCL writes a line for each operation", "", "NCCL_DEBUG=INFO|TRACE", "NCCL_DEBUG_SUBSYS=ALL"),
@@ -51,7 +57,7 @@ var libraryDistortions = slices.Concat(
 	set("a profiler is loaded into every CUDA process", "", "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"),
 	set("a fault on the GPU dumps its memory", "", "CUDA_ENABLE_COREDUMP_ON_EXCEPTION=1"),
 	set("Triton kernels run in an interpreter on the CPU", "thousands of times slower", "TRITON_INTERPRET=1"),
-	set("kernels are compiled again at each start", "slower start only", "TRITON_ALWAYS_COMPILE=1", "CUDA_CACHE_DISABLE=1"),
+	startOnly(set("kernels are compiled again at each start", "slower start only", "TRITON_ALWAYS_COMPILE=1", "CUDA_CACHE_DISABLE=1")),
 	set("compilers log what they do", "", "TRITON_PRINT_AUTOTUNING=1", "MLIR_ENABLE_DUMP", "TRITON_KERNEL_DUMP=1", "FLASHINFER_JIT_VERBOSE=1", "FLASHINFER_LOGLEVEL", "FLASHINFER_LOGGING_LEVEL=debug", "DG_JIT_DEBUG=1"),
 	set("one CPU thread for each process's own computing", "slow sampling and tokenising", "OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1"),
 )

@@ -1,6 +1,10 @@
 package engines
 
-import "github.com/whyhang/whyhang/probes/evidence"
+import (
+	"regexp"
+
+	"github.com/whyhang/whyhang/probes/evidence"
+)
 
 // line is a known log line in the short form of the engine files: phase, kind
 // and name make the ID "engine.phase.name".
@@ -69,6 +73,23 @@ func spelled(says, effect string, flags ...string) []Distortion {
 	var all []Distortion
 	for _, f := range flags {
 		all = append(all, Distortion{Flag: f, Says: says, Effect: effect})
+	}
+	return all
+}
+
+// startOnly marks what slows down the start alone.
+func startOnly(all []Distortion) []Distortion {
+	for i := range all {
+		all[i].StartOnly = true
+	}
+	return all
+}
+
+// like gives a distortion under each of its spellings where the value matches.
+func like(pattern, says, effect string, flags ...string) []Distortion {
+	all := spelled(says, effect, flags...)
+	for i := range all {
+		all[i].Like = regexp.MustCompile(pattern)
 	}
 	return all
 }

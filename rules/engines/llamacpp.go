@@ -73,7 +73,9 @@ var llamacppDistortions = slices.Concat(
 	spelled("flash attention is off", "slower with long contexts", "-fa off", "--flash-attn off"),
 	spelled("prompts are computed anew each time", "prefill slower than with the cache", "--no-cache-prompt", "--cache-ram 0"),
 	spelled("one request at a time", "concurrent requests queue", "-np 1", "--parallel 1"),
-	spelled("model data is checked while loading", "slower start only", "--check-tensors"),
+	startOnly(spelled("model data is checked while loading", "slower start only", "--check-tensors")),
+	spelled("more threads than processors: they wait for each other at every step", "many times slower on the CPU", "-t >cpus", "--threads >cpus", "-tb >cpus", "--threads-batch >cpus"),
+	spelled(speculation, guesses, "-md", "--model-draft", "-hfd", "--hf-repo-draft", "--spec-type"),
 
 	set("CUDA graphs are off", "slower decoding of single streams", "GGML_CUDA_DISABLE_GRAPHS"),
 	set("copies to the GPU go through pageable memory", "", "GGML_CUDA_NO_PINNED"),

@@ -179,6 +179,9 @@ var sglangDistortions = slices.Concat(
 	spelled("weights are random: speed may be right, every answer is nonsense", "", "--load-format dummy"),
 	spelled("one request at a time", "concurrent requests queue", "--max-running-requests 1"),
 	spelled("attention runs as plain PyTorch operations", "many times slower than a kernel", "--attention-backend torch_native"),
+	spelled("batches above the largest captured size run without a CUDA graph", "slower decoding with many streams", "--cuda-graph-max-bs <8"),
+	spelled("the way between GPUs is checked, and hidden states are sent back", "", "--enable-p2p-check", "--enable-return-hidden-states"),
+	spelled(speculation, guesses, "--speculative-algorithm", "--speculative-algo", "--speculative-draft-model-path"),
 	spelled("the scheduler sleeps when idle", "slower first token after a pause", "--sleep-on-idle"),
 
 	set("the accepted length of speculative decoding is made up", "decode rates are too good to be true", "SGLANG_SIMULATE_ACC_LEN"),
@@ -190,6 +193,7 @@ var sglangDistortions = slices.Concat(
 	set("requests are taken back at random, for tests", "", "SGLANG_TEST_RETRACT"),
 	set("calls, steps or memory are logged or checked for debugging", "", "SGLANG_KERNEL_API_LOGLEVEL", "SGLANG_KERNEL_API_DUMP_DIR", "SGLANG_LOG_FORWARD_ITERS",
 		"SGLANG_RECORD_STEP_TIME", "SGLANG_DETECT_SLOW_RANK", "SGLANG_DEBUG_MEMORY_POOL", "SGLANG_DEBUG_POISON_POOL", "SGLANG_INVARIANT_CHECK",
-		"SGLANG_ENABLE_ASYNC_ASSERT", "SGLANG_SANITIZE_NAN_LOGITS", "SGLANG_CUDA_COREDUMP"),
+		"SGLANG_ENABLE_ASYNC_ASSERT", "SGLANG_SANITIZE_NAN_LOGITS", "SGLANG_CUDA_COREDUMP",
+		"SGLANG_ENABLE_NVTX_SCHEDULER=1|true", "SGLANG_ENABLE_NVTX_OPERATIONS=1|true", "SGLANG_GRAPH_BATCH_CAPTURE"),
 	set("DeepGEMM kernels are off or compiled while serving", "latency spikes, or slower FP8 layers", "SGLANG_ENABLE_JIT_DEEPGEMM=0|false", "SGLANG_JIT_DEEPGEMM_PRECOMPILE=0|false", "SGLANG_DG_USE_NVRTC=1|true"),
 )

@@ -167,6 +167,11 @@ func vllmHeads(c CommandLine) []Head {
 
 var vllmDistortions = slices.Concat(
 	spelled("neither torch.compile nor CUDA graphs: each kernel of each step is launched from the CPU", "single-stream decoding is often less than half as fast", "--enforce-eager"),
+	like(`(?i)"?cudagraph_mode"?\s*[:=]\s*"?NONE|"(level|mode)"\s*:\s*0`, "the compiler of the engine, or its CUDA graphs, are off", "single-stream decoding is often less than half as fast", "--compilation-config", "-cc"),
+	spelled("CUDA graphs are off: each kernel of each step is launched from the CPU", "single-stream decoding is often less than half as fast", "--compilation-config.cudagraph_mode NONE", "-cc.cudagraph_mode NONE"),
+	spelled("the compiler of the engine is off", "slower kernels, and no piecewise CUDA graphs", "--compilation-config.mode 0|NONE", "--compilation-config.level 0", "-cc.mode 0|NONE", "-O.level 0"),
+	spelled(speculation, guesses, "--speculative-config", "-sc", "--speculative-model"),
+	spelled("prefixes that requests share are computed once for each", "", "--disable-cascade-attn"),
 	spelled("the compiler of the engine is off", "slower kernels, and no piecewise CUDA graphs", "-O0", "-O 0", "--optimization-level 0"),
 	spelled("all-reduce goes through NCCL only", "slower tensor parallel steps at small batches", "--disable-custom-all-reduce"),
 	spelled("equal prompts are computed anew each time", "prefill slower than with the cache", "--no-enable-prefix-caching"),

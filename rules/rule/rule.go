@@ -103,4 +103,7 @@ type Warning struct {
 	// Detail is the flag, variable or value; Effect what it costs.
 	Detail string `json:"detail,omitempty"`
 	Effect string `json:"effect,omitempty"`
+	// Misleads: numbers of a benchmark would mislead; with --strict the exit code
+	// says so.
+	Misleads bool `json:"misleads,omitempty"`
 }

@@ -2,6 +2,7 @@ package warning
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/whyhang/whyhang/probes/evidence"
@@ -36,7 +37,7 @@ Sources: the engines' own option lists (rules/engines).`,
 				seen[detail] = true
 				found = append(found, rule.Finding{
 					Strength: rule.Strong, Says: detail + ": " + d.Says, Cites: []rule.Cite{cite},
-					Warning: &rule.Warning{Code: "distorting-flag", Says: d.Says, Detail: detail, Effect: d.Effect},
+					Warning: &rule.Warning{Code: "distorting-flag", Says: d.Says, Detail: detail, Effect: d.Effect, Misleads: !d.StartOnly},
 				})
 			}
 		}
@@ -73,20 +74,34 @@ func match(c *rule.Case, i int, d engines.Distortion) (rule.Cite, string) {
 	}
 	name, want, valued := strings.Cut(d.Flag, " ")
 	got, ok := c.Engine.Command.Value(name)
-	if !ok || valued && !oneOf(want, got) {
+	if !ok || valued && !oneOf(want, got) && !beyond(want, got, c.Host.CPUs) || d.Like != nil && !d.Like.MatchString(got) {
 		return rule.Cite{}, ""
 	}
 	at := 0
-	for k, arg := range p.Argv {
-		if arg == name || strings.HasPrefix(arg, name+"=") {
+	for k := range p.Argv {
+		if _, is := (engines.CommandLine{Argv: p.Argv[k : k+1]}).Value(name); is {
 			at = k
 		}
 	}
 	detail := name
-	if valued {
+	if valued || d.Like != nil {
 		detail += " " + got
 	}
 	return c.Cite("command line of process "+fmt.Sprint(p.PID), "processes", i, "argv", at), detail
+}
+
+// beyond tells whether got is a number below that in "<8", or above the number of
+// processors for ">cpus".
+func beyond(want, got string, cpus int) bool {
+	n, err := strconv.Atoi(got)
+	if err != nil {
+		return false
+	}
+	if limit, ok := strings.CutPrefix(want, "<"); ok {
+		below, err := strconv.Atoi(limit)
+		return err == nil && n < below
+	}
+	return want == ">cpus" && cpus > 0 && n > cpus
 }
 
 // oneOf tells whether got is one of the alternatives in want (separated by |),

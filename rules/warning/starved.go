@@ -30,7 +30,7 @@ Sources: as for "starved".`,
 		warn := func(says string, cites []rule.Cite) {
 			says = "It is starved: " + says
 			found = append(found, rule.Finding{Strength: rule.Strong, Says: says, Cites: cites,
-				Warning: &rule.Warning{Code: "starved", Says: says, Effect: "everything takes longer than it should, and a benchmark measures the limit"}})
+				Warning: &rule.Warning{Code: "starved", Says: says, Effect: "everything takes longer than it should, and a benchmark measures the limit", Misleads: true}})
 		}
 		l := &c.Limits
 		switch {

@@ -11,6 +11,7 @@
  *   used_gb=76        of that allocated, in GiB (another 0.5 GiB is reserved)
  *   util=0            GPU and memory utilisation in percent
  *   power=45          watts; limit=600 is the enforced limit
+ *   clock_reasons=1   bits of nvmlClocksEventReasons
  *   name=...          product name
  *   pids=1,2          compute processes of every GPU; pid_memory=none: without their memory
  *   driver=notloaded  nvmlInit_v2 says that there is no driver
@@ -250,6 +251,13 @@ int nvmlDeviceGetComputeRunningProcesses(void *device, unsigned *n, struct proce
     return processes(n, (char *)out, sizeof *out);
 }
 
+int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons)
+{
+    ENTER(device);
+    *reasons = (unsigned long long)number("clock_reasons", 1);
+    return OK;
+}
+
 int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius)
 {
     ENTER(device);
@@ -291,6 +299,13 @@ int nvmlDeviceGetMemoryInfo_v2(void *device, struct memory_v2 *m)
     m->reserved = gib(reserved_gb);
     m->used = gib(number("used_gb", 76));
     m->free = m->total - m->reserved - m->used;
+    return OK;
+}
+
+int nvmlDeviceGetCurrentClocksEventReasons(void *device, unsigned long long *reasons)
+{
+    ENTER(device);
+    *reasons = (unsigned long long)number("clock_reasons", 1);
     return OK;
 }
 
