@@ -53,6 +53,7 @@ func All() []*rule.Rule {
 		&unresponsive.NoAnswer,
 		&unresponsive.WrongOwner,
 		&broken.DiskFull,
+		&broken.PortTaken,
 		&broken.FatalError,
 		&stalled.NoMovement,
 		&warning.DistortingFlag,

@@ -39,6 +39,7 @@ func builtCases() []builtCase {
 		fullCases(),
 		readyCases(),
 		distortCases(),
+		doorCases(),
 		goneCases(),
 		unknownCases(),
 	)

@@ -71,7 +71,7 @@ var llamacppLines = known("llamacpp",
 	line{serving, mark, "kv-full", "failed to find free space in the KV cache", ``,
 		lines{"slot update_slots: failed to find free space in the KV cache, retrying with smaller batch size, i = 0, n_batch = 1024, ret = 1"}, lines{"free space in the KV cache"}},
 
-	line{anyPhase, fatal, "bind", "couldn't bind HTTP server socket", ``,
+	line{anyPhase, fatal, "address-in-use", "couldn't bind HTTP server socket", `(?:, port: (?P<port>\d+))?$`,
 		lines{"main: couldn't bind HTTP server socket, hostname: 127.0.0.1, port: 8080"}, lines{"HTTP server socket"}},
 	line{anyPhase, fatal, "exit", "exiting due to ", `exiting due to (?:model loading|HTTP server) error`,
 		lines{"main: exiting due to model loading error", "main: exiting due to HTTP server error"}, lines{"exiting due to signal"}},

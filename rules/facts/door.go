@@ -29,9 +29,11 @@ type Door struct {
 	// not known; WantedBecause says where that stands.
 	WantedPort    int
 	WantedBecause string
-	// OtherOwner is a listener on the port of the command line that belongs to
-	// somebody else, -1 if none.
+	// OtherOwner is a listener where the server was told to listen that belongs to
+	// somebody else, -1 if none. Shared: the server listens there as well
+	// (SO_REUSEPORT), and the kernel deals connections out to both.
 	OtherOwner int
+	Shared     bool
 }
 
 // PID is the process that holds the door, or the root of the tree.
@@ -58,7 +60,7 @@ func doorOf(s *evidence.Snapshot, f *Facts) Door {
 		switch {
 		case ofTree(l):
 			mine = append(mine, i)
-		case l.Owner == evidence.OwnerOther && port != 0 && l.Port == port:
+		case l.Owner == evidence.OwnerOther && port != 0 && l.Port == port && f.overlaps(l):
 			d.OtherOwner = i
 		}
 	}
@@ -67,12 +69,37 @@ func doorOf(s *evidence.Snapshot, f *Facts) Door {
 		d.NotKnown = "the descriptors of the tree are not readable, so the owner of a socket is not known"
 	}
 	d.choose(s, f, mine, port, told, because)
+	d.Shared = d.Listener >= 0 && d.OtherOwner >= 0
 	if d.Listener >= 0 {
 		d.URL = URLOf(&s.Sockets.Listeners[d.Listener])
 	}
 	d.Closed = d.NotKnown == "" && s.Sockets.OwnersKnown && f.Engine.Known != nil && f.Engine.Roles[f.Engine.MainPID].Name == "api-server" &&
 		d.Listener < 0 && !d.Ambiguous && f.Phases.Ready == nil && !f.opensElsewhere()
 	return d
+}
+
+// overlaps: a listener of somebody else takes connections that were meant for
+// the address of the command line. What that is for a name is not known: it is
+// taken to overlap.
+func (f *Facts) overlaps(l *evidence.Listener) bool {
+	at, err := netip.ParseAddrPort(l.Address)
+	if err != nil || at.Addr().IsUnspecified() {
+		return true
+	}
+	host := f.Engine.Host
+	if host == "localhost" {
+		return at.Addr().Unmap().IsLoopback()
+	}
+	want, err := netip.ParseAddr(host)
+	return err != nil || want.IsUnspecified() || want.Unmap() == at.Addr().Unmap()
+}
+
+// Holder names who holds a listener of somebody else.
+func Holder(l *evidence.Listener) string {
+	if l.PID == 0 {
+		return "a process that could not be found"
+	}
+	return "process " + strconv.Itoa(l.PID) + " (" + l.PIDName + ")"
 }
 
 // opensElsewhere: requests come in through a unix socket or a descriptor that was

@@ -70,6 +70,9 @@ type Timeline struct {
 	// server never said it was ready; Stopping a line about an orderly end.
 	Fatal    *Event
 	Stopping *Event
+	// AddressInUse is the last line since the launch that says that the server
+	// could not listen; a ready line does not take it back.
+	AddressInUse *Event
 	// Percent is the last percentage of the current phase.
 	Percent *float64
 	events  []Event
@@ -102,12 +105,19 @@ func timelineOf(s *evidence.Snapshot, e Engine) Timeline {
 	return t
 }
 
+// addressInUse ends the IDs of the lines with which a server says that it could
+// not listen (rules/engines).
+const addressInUse = ".address-in-use"
+
 // take moves the timeline forward by one line.
 func (t *Timeline) take(ev *Event) {
 	switch ev.Mark.Kind {
 	case evidence.KindHeartbeat, evidence.KindRetry, evidence.KindConsequence:
 		return
 	case evidence.KindFatal:
+		if strings.HasSuffix(ev.Mark.Signature, addressInUse) {
+			t.AddressInUse = ev
+		}
 		if t.Fatal == nil {
 			t.Fatal = ev
 		}
@@ -343,7 +353,8 @@ func (t *Timeline) Event(k evidence.Kind) *Event {
 // Value is the last value of a named group in any known line.
 func (t *Timeline) Value(group string) (string, *Event) {
 	for i := len(t.events) - 1; i >= 0; i-- {
-		if v, ok := t.events[i].Hit.Values[group]; ok {
+		// A port that a failure names is not the one it listens on.
+		if v, ok := t.events[i].Hit.Values[group]; ok && t.events[i].Mark.Kind != evidence.KindFatal {
 			return v, &t.events[i]
 		}
 	}

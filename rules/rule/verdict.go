@@ -106,6 +106,7 @@ const (
 	FatalError Cause = "fatal-error"
 	OOMKilled  Cause = "oom-killed"
 	DiskFull   Cause = "disk-full"
+	PortTaken  Cause = "port-taken"
 
 	NoProcess Cause = "no-process"
 	Exited    Cause = "exited"

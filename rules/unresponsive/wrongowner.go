@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/whyhang/whyhang/probes/evidence"
+	"github.com/whyhang/whyhang/rules/facts"
 	"github.com/whyhang/whyhang/rules/rule"
 )
 
@@ -30,11 +31,15 @@ Sources: /proc/net/tcp inode and /proc/PID/fd.`,
 		}
 		l := &c.Sockets.Listeners[c.Door.OtherOwner]
 		f := rule.Finding{Cause: rule.WrongOwner, Strength: rule.Strong,
-			Says:     fmt.Sprintf("Port %d, which it was told to use, belongs to process %d (%s), not to this server.", l.Port, l.PID, l.PIDName),
-			Culprits: []rule.Culprit{{PID: l.PID, Name: l.PIDName, Where: "listens on " + l.Address}},
-			Cites:    []rule.Cite{c.Cite("who listens there", "sockets", "listeners", c.Door.OtherOwner, "pid")},
-			FlipsIf:  []string{"the other process ends"},
-			Next:     []rule.Step{{Do: "See what that process is", Risk: rule.RiskNone, Command: fmt.Sprintf("ps -fp %d", l.PID)}},
+			Says:    fmt.Sprintf("Port %d, which it was told to use, belongs to %s, not to this server.", l.Port, facts.Holder(l)),
+			Cites:   []rule.Cite{c.Cite("who listens there", "sockets", "listeners", c.Door.OtherOwner, "pid")},
+			FlipsIf: []string{"the other process ends"},
+		}
+		if l.PID != 0 {
+			f.Culprits = []rule.Culprit{{PID: l.PID, Name: l.PIDName, Where: "listens on " + l.Address}}
+			f.Next = []rule.Step{{Do: "See what that process is", Risk: rule.RiskNone, Command: fmt.Sprintf("ps -fp %d", l.PID)}}
+		} else {
+			f.Next = []rule.Step{{Do: "See what that process is", Risk: rule.RiskNone, Command: fmt.Sprintf("sudo ss -ltnp 'sport = :%d'", l.Port)}}
 		}
 		return []rule.Finding{f}
 	},
