@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"github.com/whyhang/whyhang/probes/bench"
 	"github.com/whyhang/whyhang/probes/chat"
 	"github.com/whyhang/whyhang/probes/evidence"
+	"github.com/whyhang/whyhang/probes/process"
 	"github.com/whyhang/whyhang/probes/socket"
 	"github.com/whyhang/whyhang/rules"
 	"github.com/whyhang/whyhang/rules/facts"
@@ -61,7 +63,7 @@ func (r *run) listsModels(ctx context.Context, j *rules.Judgement) bool {
 		return false
 	}
 	r.knocked = time.Now()
-	client, err := r.client(j)
+	client, err := r.client(ctx, j)
 	if err != nil {
 		return false
 	}
@@ -91,7 +93,7 @@ func (r *run) whyNotAsked(j *rules.Judgement) string {
 
 // ask puts the check and, if the answer is right, the short benchmark.
 func (r *run) ask(ctx context.Context, j *rules.Judgement) {
-	client, err := r.client(j)
+	client, err := r.client(ctx, j)
 	if err != nil {
 		p := evidence.ProbeRun{Name: evidence.ProbeCheck, Status: evidence.Failed, Detail: err.Error()}
 		if ns, ok := err.(*socket.NamespaceError); ok {
@@ -126,7 +128,7 @@ func (r *run) ask(ctx context.Context, j *rules.Judgement) {
 		return
 	}
 	// The check may have found that the door speaks TLS.
-	measured := &chat.Client{BaseURL: check.URL, Dial: client.Dial, APIKey: client.APIKey}
+	measured := client.At(check.URL)
 	plan := bench.Options{Client: measured, Model: check.ModelID, Backend: j.Case.Engine.ID(), Budget: r.BenchBudget, Progress: r.Progress}
 	if base := r.BaselineTokS; base != nil {
 		plan.Against = []float64{*base * (1 - r.TolerancePct/100), *base * (1 + r.TolerancePct/100)}
@@ -138,8 +140,9 @@ func (r *run) ask(ctx context.Context, j *rules.Judgement) {
 }
 
 // client reaches the door of the server, in its network namespace.
-func (r *run) client(j *rules.Judgement) (*chat.Client, error) {
+func (r *run) client(ctx context.Context, j *rules.Judgement) (*chat.Client, error) {
 	c := &chat.Client{BaseURL: j.Case.Door.URL, APIKey: r.APIKey}
+	var err error
 	if r.URL != "" {
 		// The operator has named the place: it is asked as it stands there.
 		u, err := url.Parse(r.URL)
@@ -148,12 +151,43 @@ func (r *run) client(j *rules.Judgement) (*chat.Client, error) {
 		}
 		c.BaseURL = r.URL
 	}
+	r.useOwnKey(ctx, j, c)
+	if path := j.Case.Door.Socket; path != "" && r.URL == "" {
+		var tree []int
+		for i := range r.s.Processes {
+			tree = append(tree, r.s.Processes[i].PID)
+		}
+		c.BaseURL, c.Socket = "http://localhost", path
+		c.Dial, err = socket.UnixDialer(procDir(r.Proc), j.Case.Door.PID(r.s), path, tree)
+		return c, err
+	}
 	dial, err := socket.Dialer(procDir(r.Proc), j.Case.Door.PID(r.s), r.own)
 	if err != nil {
 		return nil, err
 	}
 	c.Dial = dial
+	if r.URL == "" && j.Case.Door.Shared {
+		c.Dial = socket.AcceptedBy(procDir(r.Proc), r.s.Processes, dial)
+	}
 	return c, nil
+}
+
+// useOwnKey gives the client the key that the server was started with, if the
+// operator gave none and the server's own socket is asked. It goes nowhere else.
+func (r *run) useOwnKey(ctx context.Context, j *rules.Judgement, c *chat.Client) {
+	door, e := &j.Case.Door, j.Case.Engine.Known
+	if c.APIKey != "" || r.URL != "" || door.Listener < 0 || r.s.Sockets.Listeners[door.Listener].Owner != evidence.OwnerDescriptor {
+		return
+	}
+	names := process.KeyNames{Options: []string{"--api-key"}}
+	if e != nil {
+		f := &e.Flags
+		names = process.KeyNames{Options: f.APIKey, List: f.APIKeyList}
+		if len(f.APIKey) > 0 {
+			names.Variable = f.Env[f.APIKey[0]]
+		}
+	}
+	c.APIKey, c.KeyFrom = r.reader.APIKey(ctx, cmp.Or(j.Case.Engine.MainPID, r.s.Target.PID), names)
 }
 
 // movesWhileAsked takes a look and tells whether anything moved since the one

@@ -57,6 +57,7 @@ func All() []*rule.Rule {
 		&broken.FatalError,
 		&stalled.NoMovement,
 		&warning.DistortingFlag,
+		&warning.SharedPort,
 		&warning.UnderATool,
 		&warning.CPUHeldDown,
 		&warning.GPUHeldDown,

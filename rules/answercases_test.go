@@ -60,7 +60,7 @@ func unresponsiveCases() []builtCase {
 		{"wrong-owner", want{
 			Says:    "The port of the command line belongs to what was left of the last server",
 			Verdict: rule.Unresponsive, Cause: rule.WrongOwner, Strength: rule.Strong, ExitCode: 6,
-			Findings: []rule.ID{"wrong-owner", "no-movement"}, Sentence: []string{"process 999 (llama-server)"},
+			Findings: []rule.ID{"wrong-owner", "no-movement"}, Near: []rule.ID{"port-shared"}, Sentence: []string{"process 999 (llama-server)"},
 		}, func() *evidence.Snapshot {
 			b := aServer(4242, "/usr/bin/llama-server", "-m", "/models/x.gguf", "--port", "8081").frames(nil, 0, 0.11, 5, 10)
 			b.listens(999, 8081, 0)
@@ -70,7 +70,7 @@ func unresponsiveCases() []builtCase {
 		{"port-shared", want{
 			Says:    "Two servers share the port with SO_REUSEPORT, and one of the sockets is this server's",
 			Verdict: rule.Ready, Cause: rule.Idle, Strength: rule.Proved, ExitCode: 0,
-			Findings: []rule.ID{"answers"}, Near: []rule.ID{"wrong-owner"},
+			Findings: []rule.ID{"answers", "port-shared"}, Near: []rule.ID{"wrong-owner"}, Warnings: []string{"shared port"},
 		}, func() *evidence.Snapshot {
 			b := upServer(moves{}).listens(999, 8081, 0)
 			b.s.Sockets.Listeners[1].Owner, b.s.Sockets.Listeners[1].PIDName = evidence.OwnerOther, "llama-server"

@@ -195,7 +195,7 @@ func notAsked(c *rule.Case) string {
 func wrongDoor(c *rule.Case) string {
 	own := c.Door.OwnAddresses(c.Snapshot)
 	if len(own) == 0 {
-		return "It listens on unix sockets alone, which are not asked."
+		return "It listens on unix sockets alone, and nothing tells which of them takes requests; none was asked."
 	}
 	says := "It listens on " + strings.Join(own[:min(3, len(own))], ", ")
 	if port := c.Door.WantedPort; port != 0 {

@@ -182,6 +182,9 @@ func (t *texter) check(r *Report) {
 	}
 	t.title("Check: what is 2+2?")
 	t.wrap("  ", fmt.Sprintf("%s: %s", r.Check.Verdict, r.Check.Says))
+	if r.Check.KeyFrom != "" {
+		t.wrap("  ", "asked with the API key of "+r.Check.KeyFrom+", which is kept nowhere")
+	}
 	for _, e := range r.Check.Exchanges {
 		answer := e.Content
 		if answer == "" {

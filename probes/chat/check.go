@@ -61,7 +61,7 @@ func Check(ctx context.Context, o CheckOptions) (*evidence.Check, evidence.Probe
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 
-	k := &checker{CheckOptions: o, check: &evidence.Check{URL: o.Client.PublicURL()}}
+	k := &checker{CheckOptions: o, check: &evidence.Check{URL: o.Client.PublicURL(), KeyFrom: o.Client.KeyFrom}}
 	k.quiet = watchMoves(o.Moves, o.Quiet, cancel)
 	defer k.quiet.stop()
 	k.run(ctx)

@@ -25,8 +25,14 @@ type Client struct {
 	// Dial makes connections where the ordinary way does not lead: into the
 	// target's network namespace, to a unix socket. It has to obey ctx.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Socket is the path of the unix socket that Dial leads to, for people; BaseURL
+	// then has the host that requests name.
+	Socket string
 	// APIKey is sent as a bearer token, to the base URL's host only.
 	APIKey string
+	// KeyFrom says where the key comes from, if not from the operator: "its command
+	// line (--api-key)".
+	KeyFrom string
 	// UserAgent is how whyhang shows up in the server's access log; "whyhang"
 	// if empty.
 	UserAgent string
@@ -52,6 +58,9 @@ func (c *Client) base() (*url.URL, error) {
 
 // PublicURL is the base URL as it may be shown: without user and password.
 func (c *Client) PublicURL() string {
+	if c.Socket != "" {
+		return "unix:" + c.Socket
+	}
 	u, err := c.base()
 	if err != nil {
 		return c.clean(c.BaseURL, 256)
@@ -90,6 +99,15 @@ func (c *Client) transport() *http.Client {
 	return c.http
 }
 
+// At is the same server under the public URL at which it was found to answer.
+func (c *Client) At(url string) *Client {
+	base := url
+	if c.Socket != "" {
+		base = c.BaseURL
+	}
+	return &Client{BaseURL: base, Socket: c.Socket, Dial: c.Dial, APIKey: c.APIKey, KeyFrom: c.KeyFrom, UserAgent: c.UserAgent}
+}
+
 // overTLS is the same server asked over https; nil if c does so already.
 func (c *Client) overTLS() *Client {
 	u, err := c.base()
@@ -97,7 +115,9 @@ func (c *Client) overTLS() *Client {
 		return nil
 	}
 	u.Scheme = "https"
-	return &Client{BaseURL: u.String(), Dial: c.Dial, APIKey: c.APIKey, UserAgent: c.UserAgent}
+	t := c.At(c.BaseURL)
+	t.BaseURL = u.String()
+	return t
 }
 
 // wantsTLS says whether an answer over plain HTTP looks like that of a TLS

@@ -81,6 +81,9 @@ func (k *checker) judgeStatus(e evidence.Exchange) (verdict, bool) {
 		if k.Client.APIKey == "" {
 			return says(evidence.CheckUnauthorised, fmt.Sprintf("it answers HTTP %d to a request without an API key", status))
 		}
+		if from := k.Client.KeyFrom; from != "" {
+			return says(evidence.CheckUnauthorised, fmt.Sprintf("it answers HTTP %d to the API key of %s", status, from))
+		}
 		return says(evidence.CheckUnauthorised, fmt.Sprintf("it answers HTTP %d to the API key it was given", status))
 	case status == 429, status == 503 && aboutLoad.MatchString(body):
 		return says(evidence.CheckBusy, e.Error)

@@ -76,9 +76,12 @@ const (
 
 // Check is the question "what is 2+2?" put to the server.
 type Check struct {
-	URL     string       `json:"url"`
-	ModelID string       `json:"model_id"`
-	Models  []string     `json:"models,omitempty"`
+	URL     string   `json:"url"`
+	ModelID string   `json:"model_id"`
+	Models  []string `json:"models,omitempty"`
+	// KeyFrom says where the API key was found, if in the target itself: "its
+	// command line (--api-key)". The key is kept nowhere.
+	KeyFrom string       `json:"key_from,omitempty"`
 	Verdict CheckVerdict `json:"verdict"`
 	// Says is one sentence about the verdict.
 	Says string `json:"says"`

@@ -100,9 +100,15 @@ func (l *lookup) readTables() error {
 	return first
 }
 
-// listeners are the TCP listeners of the tree and those on its port.
+// listeners are the TCP listeners of the tree and those of others on its ports.
 func (l *lookup) listeners() []evidence.Listener {
 	var list []evidence.Listener
+	ports := map[int]bool{}
+	for i := range l.rows {
+		if _, ok := l.owners.pid[l.rows[i].inode]; ok && l.rows[i].state == stateListen {
+			ports[int(l.rows[i].local.Port())] = true
+		}
+	}
 	for i := range l.rows {
 		r := &l.rows[i]
 		if r.state != stateListen {
@@ -114,7 +120,7 @@ func (l *lookup) listeners() []evidence.Listener {
 		}
 		if pid, ok := l.owners.pid[r.inode]; ok {
 			e.Owner, e.PID = evidence.OwnerDescriptor, pid
-		} else if e.Port != l.port || !l.stranger(&e) {
+		} else if e.Port != l.port && !(ports[e.Port] && l.owners.denied == 0) || !l.stranger(&e) {
 			continue
 		}
 		list = append(list, e)

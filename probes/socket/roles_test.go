@@ -52,7 +52,14 @@ func listen(accept bool, addresses []string) {
 	var at []string
 	for _, a := range addresses {
 		network, address, _ := strings.Cut(a, "/")
-		l, err := net.Listen(network, strings.ReplaceAll(address, `\n`, "\n"))
+		var lc net.ListenConfig
+		if shared, ok := strings.CutSuffix(network, "+reuseport"); ok {
+			network = shared
+			lc.Control = func(_, _ string, c syscall.RawConn) error {
+				return c.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1) })
+			}
+		}
+		l, err := lc.Listen(context.Background(), network, strings.ReplaceAll(address, `\n`, "\n"))
 		if err != nil {
 			at = append(at, "-")
 			continue

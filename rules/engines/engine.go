@@ -72,6 +72,10 @@ type Head struct {
 // present wins.
 type Flags struct {
 	Model, ServedName, Host, Port, APIKey []string
+	// Socket names a unix socket that takes requests instead of a port.
+	Socket []string
+	// APIKeyList: commas separate several keys.
+	APIKeyList bool
 	// DefaultPort is the port without the flag.
 	DefaultPort int
 	DefaultHost string

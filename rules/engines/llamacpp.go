@@ -18,7 +18,7 @@ var llamacpp = Engine{
 	// No format: its lines name neither a rank nor a time of day.
 	Flags: Flags{
 		Model:      []string{"-m", "--model", "-hf", "-hfr", "--hf-repo"},
-		ServedName: []string{"-a", "--alias"}, Host: []string{"--host"}, Port: []string{"--port"}, APIKey: []string{"--api-key"},
+		ServedName: []string{"-a", "--alias"}, Host: []string{"--host"}, Port: []string{"--port"}, APIKey: []string{"--api-key"}, APIKeyList: true,
 		DefaultPort: 8080, DefaultHost: "127.0.0.1",
 		Env: map[string]string{
 			"-m": "LLAMA_ARG_MODEL", "-a": "LLAMA_ARG_ALIAS", "--host": "LLAMA_ARG_HOST", "--port": "LLAMA_ARG_PORT", "--api-key": "LLAMA_API_KEY",

@@ -25,7 +25,7 @@ var vllm = Engine{
 	}},
 	Flags: Flags{
 		Model: []string{"--model", "--model-tag"}, ServedName: []string{"--served-model-name"},
-		Host: []string{"--host"}, Port: []string{"--port"}, APIKey: []string{"--api-key"},
+		Host: []string{"--host"}, Port: []string{"--port"}, APIKey: []string{"--api-key"}, Socket: []string{"--uds"},
 		DefaultPort: 8000, ModelIsPositional: []string{"serve"},
 		Env: map[string]string{"--api-key": "VLLM_API_KEY"},
 	},

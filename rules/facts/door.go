@@ -3,7 +3,9 @@ package facts
 import (
 	"net/netip"
 	"net/url"
+	"path"
 	"strconv"
+	"strings"
 
 	"github.com/whyhang/whyhang/probes/evidence"
 )
@@ -16,8 +18,10 @@ type Door struct {
 	NotKnown string
 	// Listener is the index into Snapshot.Sockets.Listeners, -1 if none.
 	Listener int
-	// URL is the base URL, such as "http://127.0.0.1:8000".
+	// URL is the base URL, such as "http://127.0.0.1:8000", or "unix:PATH".
 	URL string
+	// Socket is the path of the unix socket, "" for TCP.
+	Socket string
 	// Because says why it is this one; Ambiguous: there are several and nothing
 	// tells which one it is.
 	Because   string
@@ -69,9 +73,13 @@ func doorOf(s *evidence.Snapshot, f *Facts) Door {
 		d.NotKnown = "the descriptors of the tree are not readable, so the owner of a socket is not known"
 	}
 	d.choose(s, f, mine, port, told, because)
-	d.Shared = d.Listener >= 0 && d.OtherOwner >= 0
 	if d.Listener >= 0 {
-		d.URL = URLOf(&s.Sockets.Listeners[d.Listener])
+		l := &s.Sockets.Listeners[d.Listener]
+		d.OtherOwner = sharer(s, l)
+		d.Shared = d.OtherOwner >= 0
+		if d.URL = URLOf(l); l.Network == "unix" {
+			d.Socket = l.Address
+		}
 	}
 	d.Closed = d.NotKnown == "" && s.Sockets.OwnersKnown && f.Engine.Known != nil && f.Engine.Roles[f.Engine.MainPID].Name == "api-server" &&
 		d.Listener < 0 && !d.Ambiguous && f.Phases.Ready == nil && !f.opensElsewhere()
@@ -94,6 +102,26 @@ func (f *Facts) overlaps(l *evidence.Listener) bool {
 	return err != nil || want.IsUnspecified() || want.Unmap() == at.Addr().Unmap()
 }
 
+// sharer is the listener of somebody else that takes connections to the address
+// of a listener, -1 if there is none.
+func sharer(s *evidence.Snapshot, l *evidence.Listener) int {
+	at, err := netip.ParseAddrPort(l.Address)
+	if err != nil {
+		return -1
+	}
+	for i := range s.Sockets.Listeners {
+		o := &s.Sockets.Listeners[i]
+		other, err := netip.ParseAddrPort(o.Address)
+		if err != nil || o.Owner != evidence.OwnerOther || o.Port != l.Port || o.Network != l.Network {
+			continue
+		}
+		if at.Addr() == other.Addr() || at.Addr().IsUnspecified() || other.Addr().IsUnspecified() {
+			return i
+		}
+	}
+	return -1
+}
+
 // Holder names who holds a listener of somebody else.
 func Holder(l *evidence.Listener) string {
 	if l.PID == 0 {
@@ -102,10 +130,10 @@ func Holder(l *evidence.Listener) string {
 	return "process " + strconv.Itoa(l.PID) + " (" + l.PIDName + ")"
 }
 
-// opensElsewhere: requests come in through a unix socket or a descriptor that was
-// handed to the server, or at another node.
+// opensElsewhere: requests come in through a descriptor that was handed to the
+// server, or at another node.
 func (f *Facts) opensElsewhere() bool {
-	_, elsewhere := f.Engine.Command.Value("--uds", "--fd", "--headless")
+	_, elsewhere := f.Engine.Command.Value("--fd", "--headless")
 	return elsewhere || f.Engine.Command.Int(0, "--node-rank", "-r") > 0
 }
 
@@ -151,10 +179,15 @@ func (f *Facts) wantedPort() (port int, told bool, because string) {
 // listener, or the only one of the main process. Internal listeners (stores,
 // message queues) must not be sent HTTP.
 func (d *Door) choose(s *evidence.Snapshot, f *Facts, mine []int, port int, told bool, because string) {
-	var tcp, ofMain, ofMainPID []int
+	var tcp, ofMain, ofMainPID, local []int
 	for _, i := range mine {
 		l := &s.Sockets.Listeners[i]
 		if l.Network == "unix" {
+			if f.Engine.Socket != "" && sameSocket(l.Address, f.Engine.Socket) {
+				d.Listener, d.Because = i, "the command line names the unix socket "+f.Engine.Socket
+				return
+			}
+			local = append(local, i)
 			continue
 		}
 		if port != 0 && l.Port == port {
@@ -174,7 +207,7 @@ func (d *Door) choose(s *evidence.Snapshot, f *Facts, mine []int, port int, told
 	}
 	// A server that was told its port and does not listen there is not up,
 	// whatever else it listens on.
-	if told && f.Engine.Known != nil {
+	if (told || f.Engine.Socket != "") && f.Engine.Known != nil {
 		return
 	}
 	for _, c := range []struct {
@@ -190,7 +223,18 @@ func (d *Door) choose(s *evidence.Snapshot, f *Facts, mine []int, port int, told
 			return
 		}
 	}
+	// Message queues listen on unix sockets as well: one is only taken where nothing
+	// else listens and no engine is known that may have such queues.
+	if len(tcp) == 0 && len(local) == 1 && f.Engine.Known == nil {
+		d.Listener, d.Because = local[0], "it is the only one"
+	}
 	d.Ambiguous = len(tcp) > 1
+}
+
+// sameSocket: a listener was bound to the path of the command line, which may be
+// written in another way.
+func sameSocket(bound, told string) bool {
+	return bound == told || path.Clean(bound) == path.Clean(told) || !path.IsAbs(told) && strings.HasSuffix(path.Clean(bound), "/"+path.Clean(told))
 }
 
 // onePort is the set if all of it listens on the same port, else nothing.
@@ -277,9 +321,12 @@ func (d *Door) OwnAddresses(s *evidence.Snapshot) []string {
 	return list
 }
 
-// URLOf is the base URL of a TCP listener. A wildcard address is reached
+// URLOf is the base URL of a listener, "unix:PATH" of one without a port. A wildcard address is reached
 // through loopback.
 func URLOf(l *evidence.Listener) string {
+	if l.Network == "unix" {
+		return "unix:" + l.Address
+	}
 	ap, err := netip.ParseAddrPort(l.Address)
 	if err != nil {
 		return "http://" + l.Address

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/whyhang/whyhang/probes/evidence"
+	"github.com/whyhang/whyhang/rules/engines"
 )
 
 // listening is a snapshot of a process 7 that listens as said.
@@ -40,7 +41,13 @@ func TestDoor(t *testing.T) {
 		{"two of the root's", listening(tcp("127.0.0.1:5000", 5000, 7), tcp("127.0.0.1:9000", 9000, 7)), &Facts{}, "", true},
 		{"both families of one port", listening(tcp("0.0.0.0:9000", 9000, 7), tcp("[::]:9000", 9000, 7)), &Facts{}, "http://127.0.0.1:9000", false},
 		{"somebody else's", listening(evidence.Listener{Network: "tcp", Address: "127.0.0.1:8000", Port: 8000, Owner: evidence.OwnerOther, PID: 99}), told, "", false},
-		{"unix only", listening(evidence.Listener{Network: "unix", Address: "/run/x.sock", PID: 7}), &Facts{}, "", false},
+		{"unix only", listening(evidence.Listener{Network: "unix", Address: "/run/x.sock", PID: 7}), &Facts{}, "unix:/run/x.sock", false},
+		{"two unix sockets", listening(evidence.Listener{Network: "unix", Address: "/run/x.sock", PID: 7}, evidence.Listener{Network: "unix", Address: "/tmp/q", PID: 7}), &Facts{}, "", false},
+		{"unix and TCP", listening(evidence.Listener{Network: "unix", Address: "/tmp/q", PID: 7}, tcp("127.0.0.1:9000", 9000, 7)), &Facts{}, "http://127.0.0.1:9000", false},
+		{"the unix socket it was told, beside a queue and a store", listening(evidence.Listener{Network: "unix", Address: "/tmp/q", PID: 7}, evidence.Listener{Network: "unix", Address: "/run/x.sock", PID: 7}, tcp("127.0.0.1:9000", 9000, 7)),
+			&Facts{Engine: Engine{Socket: "/run/./x.sock", MainPID: 7}}, "unix:/run/x.sock", false},
+		{"a relative one", listening(evidence.Listener{Network: "unix", Address: "x.sock", PID: 7}), &Facts{Engine: Engine{Socket: "./x.sock", MainPID: 7}}, "unix:x.sock", false},
+		{"a queue of an engine that was told a port", listening(evidence.Listener{Network: "unix", Address: "/tmp/q", PID: 7}), &Facts{Engine: Engine{Known: &engines.Engine{}, Port: 8000, PortTold: true, MainPID: 7}}, "", false},
 	} {
 		d := doorOf(tc.s, tc.f)
 		if d.URL != tc.url || d.Ambiguous != tc.ambiguous {

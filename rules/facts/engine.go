@@ -33,7 +33,10 @@ type Engine struct {
 	// Host and Port are where the API should be; Port 0: not known. PortTold:
 	// the command line says so, it is not just the engine's default, which a
 	// configuration file may have changed.
-	Host     string
+	Host string
+	// Socket is the path of the unix socket where the API should be instead, "" if
+	// there is none.
+	Socket   string
 	Port     int
 	PortTold bool
 }
@@ -140,11 +143,19 @@ func (e *Engine) readCommand(s *evidence.Snapshot) {
 	}
 	e.Served = value(f.ServedName)
 	e.Host = value(f.Host)
+	if strings.HasSuffix(e.Host, ".sock") {
+		e.Socket, e.Host = e.Host, "" // llama.cpp takes a path for a host
+	}
+	if s := value(f.Socket); s != "" {
+		e.Socket = s
+	}
 	if e.Host == "" {
 		e.Host = f.DefaultHost
 	}
 	// A default port is a guess where no command line was seen at all.
-	if p := value(f.Port); p != "" {
+	if p := value(f.Port); e.Socket != "" {
+		e.Port = 0
+	} else if p != "" {
 		e.Port, _ = strconv.Atoi(p)
 		e.PortTold = e.Port != 0
 	} else if _, modelSeen := e.Command.Value(f.Model...); modelSeen || e.Model != "" {

@@ -2,6 +2,7 @@ package unresponsive
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/whyhang/whyhang/probes/evidence"
 	"github.com/whyhang/whyhang/rules/facts"
@@ -43,7 +44,7 @@ Sources: the exchange itself; engine endpoints as in the engines' files.`,
 			Cites:   []rule.Cite{c.Cite(c.Check.Says, "check", "verdict")},
 			FlipsIf: []string{"a later request is answered"},
 			Next: []rule.Step{{Do: "Ask once more by hand, with patience", Risk: rule.RiskLow,
-				Command: fmt.Sprintf("curl -sS -m 300 %s/v1/models", c.Check.URL)}},
+				Command: "curl -sS -m 300 " + forCurl(c.Check.URL) + "/v1/models"}},
 		}
 		if n := len(c.Check.Exchanges); n > 0 {
 			field := "error_type"
@@ -95,4 +96,15 @@ func works(c *rule.Case) (string, rule.Cite) {
 		return "", rule.Cite{}
 	}
 	return fmt.Sprintf("process %d computes", pid), c.Cite(facts.MoveSays(m), m.At...)
+}
+
+// forCurl is a server's URL in the words of curl.
+func forCurl(url string) string {
+	if path, ok := strings.CutPrefix(url, "unix:"); ok {
+		if name, abstract := strings.CutPrefix(path, "@"); abstract {
+			return "--abstract-unix-socket " + rule.Quoted(name) + " http://localhost"
+		}
+		return "--unix-socket " + rule.Quoted(path) + " http://localhost"
+	}
+	return url
 }
