@@ -5,10 +5,13 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
+	"net"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -178,22 +181,35 @@ func TestSharedPort(t *testing.T) {
 func TestStuckServers(t *testing.T) {
 	for _, tc := range []struct {
 		stuck string
+		cause rule.Cause
 		says  string
 	}{
-		{"accept", "no answer"},
-		{"engine", "headers"},
-		{"stream", "after 1 chunk"},
+		{"accept", rule.AcceptStuck, "accepts nobody"},
+		{"engine", rule.NoAnswer, "headers"},
+		{"stream", rule.NoAnswer, "after 1 chunk"},
 	} {
 		t.Run("Python "+tc.stuck, func(t *testing.T) {
 			t.Parallel()
 			s, _ := answering(t, "--stuck", tc.stuck)
 			j := diagnosed(t, asksOnly(s.PID))
-			expect(t, j, rule.Unresponsive, rule.NoAnswer)
+			expect(t, j, rule.Unresponsive, tc.cause)
+			if !strings.Contains(j.Sentence, tc.says) {
+				t.Errorf("it stopped elsewhere: %s", j.Sentence)
+			}
+		})
+		t.Run("C "+tc.stuck, func(t *testing.T) {
+			t.Parallel()
+			j := diagnosed(t, asksOnly(scenario.Start(t, "answers", tc.stuck).PID))
+			expect(t, j, rule.Unresponsive, tc.cause)
 			if !strings.Contains(j.Sentence, tc.says) {
 				t.Errorf("it stopped elsewhere: %s", j.Sentence)
 			}
 		})
 	}
+	t.Run("C healthy", func(t *testing.T) {
+		t.Parallel()
+		expect(t, diagnosed(t, asksOnly(scenario.Start(t, "answers").PID)), rule.Ready, rule.Idle)
+	})
 	t.Run("Python prefill", func(t *testing.T) {
 		t.Parallel()
 		s, _ := answering(t, "--stuck", "prefill")
@@ -210,4 +226,68 @@ func TestWrongModel(t *testing.T) {
 	if j.Verdict != rule.Unknown || !strings.Contains(j.Sentence, `it does not know the model "large"; it offers "small"`) {
 		t.Errorf("%s: %s", j.Verdict, j.Sentence)
 	}
+}
+
+// Clients wait at the door of a server that may not be asked.
+func TestAcceptStuckPassive(t *testing.T) {
+	s, _ := answering(t, "--stuck", "accept")
+	for range 3 {
+		c, err := net.Dial("tcp", "127.0.0.1:"+s.Ready)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	o := quick(s.PID)
+	o.Passive = true
+	j := diagnosed(t, o)
+	expect(t, j, rule.Unresponsive, rule.AcceptStuck)
+	if j.Strength != rule.Likely || !strings.Contains(j.Sentence, "3 connections have waited") {
+		t.Errorf("%s: %s", j.Strength, j.Sentence)
+	}
+}
+
+// Whatever state the server is in, --passive sends it nothing: neither it nor the
+// kernel saw a connection.
+func TestPassiveSendsNothing(t *testing.T) {
+	if _, err := exec.LookPath("strace"); err != nil {
+		t.Skip("no strace")
+	}
+	for _, args := range [][]string{nil, {"--uds", filepath.Join(t.TempDir(), "s")}} {
+		s, requests := answering(t, args...)
+		trace := filepath.Join(t.TempDir(), "trace")
+		cmd := exec.Command("strace", "-f", "-qq", "-e", "trace=connect,sendto,sendmsg,sendmmsg", "-o", trace,
+			os.Args[0], "-test.run", "^TestPassiveRun$", "-test.count=1")
+		cmd.Env = append(os.Environ(), passivePID+"="+strconv.Itoa(s.PID))
+		if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("unknown not-asked")) {
+			t.Fatalf("%v: %s", err, out)
+		}
+		b, err := os.ReadFile(trace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(b, []byte("AF_INET")) || bytes.Contains(b, []byte("AF_UNIX")) || bytes.Contains(b, []byte("send")) {
+			t.Errorf("whyhang connected or sent:\n%s", b)
+		}
+		if requests.String() != "" {
+			t.Errorf("it got %q", requests)
+		}
+	}
+}
+
+// passivePID makes this test binary look at a process with --passive.
+const passivePID = "WHYHANG_TEST_PASSIVE_PID"
+
+func TestPassiveRun(t *testing.T) {
+	pid, err := strconv.Atoi(os.Getenv(passivePID))
+	if err != nil {
+		t.Skip("only for TestPassiveSendsNothing")
+	}
+	o := asksOnly(pid)
+	o.Passive = true
+	j, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println(j.Verdict, j.Cause)
 }

@@ -50,6 +50,7 @@ func All() []*rule.Rule {
 		&unresponsive.WrongAnswer,
 		&unresponsive.GarbageAnswer,
 		&unresponsive.GPUKernelStuck,
+		&unresponsive.AcceptStuck,
 		&unresponsive.NoAnswer,
 		&unresponsive.WrongOwner,
 		&broken.DiskFull,

@@ -40,6 +40,7 @@ func builtCases() []builtCase {
 		readyCases(),
 		distortCases(),
 		doorCases(),
+		acceptCases(),
 		goneCases(),
 		unknownCases(),
 	)

@@ -24,6 +24,67 @@ func (b *snap) held(address string, port int) *snap {
 	return b
 }
 
+// queues sets the accept queue of the listener on a port, look by look.
+func (b *snap) queues(port int, lengths ...int) *snap {
+	for i := range b.s.Frames {
+		b.s.Frames[i].Sockets = &evidence.SocketFrame{AcceptQueues: map[string]int{fmt.Sprint(7000 + port): lengths[min(i, len(lengths)-1)]}}
+	}
+	return b
+}
+
+// ownWaits leaves whyhang's own connection unaccepted in every look of the check.
+func (b *snap) ownWaits(port int) *snap {
+	for i := range b.s.Frames {
+		if f := &b.s.Frames[i]; f.During == "check" {
+			f.Sockets = &evidence.SocketFrame{AcceptQueues: map[string]int{fmt.Sprint(7000 + port): 0}, OwnWaiting: map[string]int{fmt.Sprint(7000 + port): 1}}
+		}
+	}
+	return b
+}
+
+func acceptCases() []builtCase {
+	noHeaders := evidence.Exchange{Prompt: "What is 2+2? Reply in one word.", MaxTokens: 32, ErrorType: "headers_timeout", Error: "no headers within 10 s"}
+	passive := func(lengths ...int) *snap {
+		b := aServer(4242, "/usr/bin/llama-server", "-m", "/models/x.gguf", "--port", "8081").frames(nil, 0, 0.11, 1, 3, 6).listens(4242, 8081, 0).queues(8081, lengths...)
+		b.s.Asked.Passive = true
+		return b
+	}
+	return []builtCase{
+		{"accept-stuck", want{
+			Says:    "The port is open, and nobody behind it takes the connection",
+			Verdict: rule.Unresponsive, Cause: rule.AcceptStuck, Strength: rule.Strong, ExitCode: 6,
+			Findings: []rule.ID{"accept-stuck"}, Near: []rule.ID{"answers", "port-shared"},
+			Sentence: []string{"accepts nobody", "still waiting to be accepted"},
+		}, func() *evidence.Snapshot {
+			return upServer(moves{}).askedFor(moves{}, 1, 2, 11).ownWaits(8081).checked(evidence.CheckError, "no headers within 10 s", noHeaders).done()
+		}},
+		{"accept-stuck-in-prefill", want{
+			Says:    "The same, but the process computes: a server with a single loop accepts nobody meanwhile",
+			Verdict: rule.Unknown, Cause: rule.Conflicting, Strength: rule.Open, ExitCode: 9,
+			Findings: []rule.ID{"accept-stuck"}, Sentence: []string{"A server with a single loop"},
+		}, func() *evidence.Snapshot {
+			return upServer(moves{}).askedFor(moves{user: 900, anon: 4 << 20}, 1, 60, 120).ownWaits(8081).checked(evidence.CheckError, "no headers within 120 s", noHeaders).done()
+		}},
+		{"accepted-and-mute", want{
+			Says:    "The connection was accepted, and no answer came: it stopped further in",
+			Verdict: rule.Unresponsive, Cause: rule.NoAnswer, Strength: rule.Strong, ExitCode: 6,
+			Findings: []rule.ID{"no-answer"}, Near: []rule.ID{"accept-stuck"},
+		}, func() *evidence.Snapshot {
+			return upServer(moves{}).askedFor(moves{}, 1, 2, 11).queues(8081, 0).checked(evidence.CheckError, "no headers within 10 s", noHeaders).done()
+		}},
+		{"accept-stuck-passive", want{
+			Says:    "Three clients have waited for the whole window: likely without a question",
+			Verdict: rule.Unresponsive, Cause: rule.AcceptStuck, Strength: rule.Likely, ExitCode: 6,
+			Findings: []rule.ID{"accept-stuck"}, Sentence: []string{"3 connections have waited there for 6 s"},
+		}, func() *evidence.Snapshot { return passive(3).done() }},
+		{"accept-queue-moves", want{
+			Says:    "Clients wait, and their number falls now and then: it accepts",
+			Verdict: rule.Unknown, Cause: rule.NotAsked, Strength: rule.Open, ExitCode: 9,
+			Near: []rule.ID{"accept-stuck"},
+		}, func() *evidence.Snapshot { return passive(3, 2, 3, 4).done() }},
+	}
+}
+
 func doorCases() []builtCase {
 	loaded := func() *snap { return vllmServer().frames(nil, window...).log("vllm-0.32-cpu-first-start", 60, 60) }
 	return []builtCase{

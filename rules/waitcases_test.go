@@ -93,13 +93,17 @@ func gilSnap(holder evidence.Wait, switches ...uint64) *snap {
 }
 
 // serving is a process of n threads that all sleep on condition variables,
-// and that listens.
+// and that listens. Clients wait for it if it has no other thread.
 func serving(n, total int) *snap {
+	queue := 3
+	if total > n {
+		queue = 0
+	}
 	var waits []evidence.Wait
 	for i := range n {
 		waits = append(waits, idleWait(700, 700+i))
 	}
-	b := aServer(700, "./server").frames(map[int]moves{700: {threads: frameOf(waits...)}}, 0, 2, 4, 5.5).listens(700, 8000, 3)
+	b := aServer(700, "./server").frames(map[int]moves{700: {threads: frameOf(waits...)}}, 0, 2, 4, 5.5).listens(700, 8000, queue)
 	return b.waits(waits...).whole(map[int]int{700: total})
 }
 
@@ -285,15 +289,16 @@ func waitCases() []builtCase {
 		}, func() *evidence.Snapshot { return catches(pipeSnap(500), 11, 15, 33).done() }},
 		{"lost-wakeup-with-a-handler", want{
 			Says:    "A server that listens and sleeps, with a handler for SIGUSR1",
-			Verdict: rule.Unknown, Cause: rule.NotAsked, Strength: rule.Open, ExitCode: 9,
-			Near: []rule.ID{"lost-wakeup"},
+			Verdict: rule.Unresponsive, Cause: rule.AcceptStuck, Strength: rule.Likely, ExitCode: 6,
+			Findings: []rule.ID{"accept-stuck"},
+			Near:     []rule.ID{"lost-wakeup"},
 		}, func() *evidence.Snapshot { return catches(serving(9, 9), 10).done() }},
 		{"lost-wakeup-pre-fork", want{
 			Says:    "The parent of a pre-fork server sleeps; its child waits for connections",
 			Verdict: rule.Unknown, Cause: rule.NotAsked, Strength: rule.Open, ExitCode: 9,
 			Near: []rule.ID{"lost-wakeup"},
 		}, func() *evidence.Snapshot {
-			b := serving(9, 9).process(760, 700, "./server")
+			b := serving(9, 9).queues(8000, 0).process(760, 700, "./server")
 			for i := range b.s.Frames {
 				b.s.Frames[i].Processes = append(b.s.Frames[i].Processes, moves{}.frame(760, 0, false))
 			}

@@ -77,6 +77,9 @@ type SocketFrame struct {
 	// AcceptQueues are the accept queues by listener inode, whyhang's own
 	// connections not counted.
 	AcceptQueues map[string]int `json:"accept_queues,omitempty"`
+	// OwnWaiting are whyhang's own connections that nobody has accepted yet, by
+	// listener inode.
+	OwnWaiting map[string]int `json:"own_waiting,omitempty"`
 	// Inbound counts established connections to the tree's listeners, whyhang's
 	// own not among them.
 	Inbound int `json:"inbound"`

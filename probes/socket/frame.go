@@ -71,6 +71,10 @@ func Frame(procDir string, s *evidence.Sockets, own map[int]bool) *evidence.Sock
 	for _, inode := range ownWaiting {
 		key := strconv.FormatUint(inode, 10)
 		f.AcceptQueues[key] = max(0, f.AcceptQueues[key]-1)
+		if f.OwnWaiting == nil {
+			f.OwnWaiting = map[string]int{}
+		}
+		f.OwnWaiting[key]++
 	}
 	if len(paths) > 0 {
 		unixQueues(dir, paths, f.AcceptQueues)

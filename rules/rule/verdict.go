@@ -95,7 +95,8 @@ const (
 
 	CommunicatorSpin Cause = "communicator-spin"
 
-	NoAnswer Cause = "no-answer"
+	NoAnswer    Cause = "no-answer"
+	AcceptStuck Cause = "accept-stuck"
 
 	GPUKernelStuck Cause = "gpu-kernel-stuck"
 	WrongAnswer    Cause = "wrong-answer"

@@ -61,7 +61,7 @@ Sources: the exchange itself; engine endpoints as in the engines' files.`,
 			f.Strength = rule.Likely
 			f.Cites = append(f.Cites, c.Cite("but something moves: "+facts.MoveSays(m), m.At...))
 		}
-		if busy, cite := works(c); busy != "" {
+		if busy, cite := works(c, &c.MovesAsked); busy != "" {
 			f.Strength = rule.Open
 			f.Says = fmt.Sprintf("It is up, has not answered (%s), and works: %s. A long prefill or a full batch is mute as well.", c.Check.Says, busy)
 			f.Cites = append(f.Cites, cite)
@@ -78,10 +78,10 @@ Sources: the exchange itself; engine endpoints as in the engines' files.`,
 // at work.
 const computes = 0.5
 
-// works says what worked while the server was asked, "" if nothing did. Engines
+// works says what worked during these moves, "" if nothing did. Engines
 // that spin while they are idle are believed no processor time.
-func works(c *rule.Case) (string, rule.Cite) {
-	for _, g := range facts.GPUStates(c.Snapshot, &c.MovesAsked) {
+func works(c *rule.Case, moves *facts.Movement) (string, rule.Cite) {
+	for _, g := range facts.GPUStates(c.Snapshot, moves) {
 		if g.Does == facts.GPUWorks {
 			says := fmt.Sprintf("GPU %d is %d %% busy at %.0f %% of its power limit, memory %d %% busy", g.Index, g.UtilPercent, g.PowerPercent, g.MemoryPercent)
 			return says, c.Cite(says, "frames", g.Frame, "gpus", g.Position, "power_w")
@@ -90,8 +90,8 @@ func works(c *rule.Case) (string, rule.Cite) {
 	if c.Engine.Known != nil && c.Engine.Known.SpinsIdle {
 		return "", rule.Cite{}
 	}
-	pid, _, _, user := facts.Busiest(c.Snapshot, &c.MovesAsked)
-	m := c.MovesAsked.Most(facts.CPUUser)
+	pid, _, _, user := facts.Busiest(c.Snapshot, moves)
+	m := moves.Most(facts.CPUUser)
 	if m == nil || user < computes {
 		return "", rule.Cite{}
 	}

@@ -21,6 +21,7 @@ import socketserver
 import ssl
 import sys
 import threading
+import time
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--port", type=int, default=0)
@@ -136,6 +137,15 @@ if args.tls:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*args.tls)
     server.socket = context.wrap_socket(server.socket, server_side=True)
+
+
+def ticks():
+    # As in any real server, some thread wakes now and then.
+    while True:
+        time.sleep(0.2)
+
+
+threading.Thread(target=ticks, daemon=True).start()
 threading.Thread(target=engine, daemon=True).start()
 out = os.fdopen(int(os.environ.get("READY_FD", "1")), "w")
 print("ready", 0 if args.uds else server.socket.getsockname()[1], file=out, flush=True)
