@@ -99,6 +99,15 @@ func readyCases() []builtCase {
 			b.s.Frames[1].Sockets.Inbound = 3
 			return b.done()
 		}},
+		{"ready-ranks-connected", want{
+			Says:    "A spinning engine whose ranks hold connections to each other, and nobody at its door",
+			Verdict: rule.Ready, Cause: rule.Idle, Strength: rule.Proved, ExitCode: 0,
+			Findings: []rule.ID{"answers"}, Near: []rule.ID{"no-answer"},
+		}, func() *evidence.Snapshot {
+			b := upServer(moves{user: 900}).checked(evidence.CheckPass, `it answered "4" in 0.4 s`, answered("4"))
+			b.s.Frames[1].Sockets.Inbound, b.s.Frames[1].Sockets.InboundBy = 8, map[string]int{}
+			return b.done()
+		}},
 		{"ready-driver-silent", want{
 			Says:    "It answers, and the GPU driver did not answer whyhang: ready, with a warning",
 			Verdict: rule.Ready, Cause: rule.Idle, Strength: rule.Proved, ExitCode: 0,

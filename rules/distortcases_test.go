@@ -44,6 +44,17 @@ func distortCases() []builtCase {
 	return []builtCase{
 		{"strict-nothing", sound("Asked with --strict, and nothing distorts", "distorting-flag", "under-a-tool", "cpu-held-down", "gpu-held-down"),
 			func() *evidence.Snapshot { return strictServer(nil) }},
+		{"strict-set-for-its-parts", want{
+			Says:    "SGLang sets a variable for the schedulers that it starts: nobody left that behind",
+			Verdict: rule.Ready, Cause: rule.Idle, Strength: rule.Proved, ExitCode: 0,
+			Findings: []rule.ID{"answers"}, Near: []rule.ID{"distorting-flag"},
+		}, func() *evidence.Snapshot {
+			return strictServer(func(s *evidence.Snapshot) {
+				part := s.Processes[0]
+				part.PID, part.PPID, part.Env = s.Processes[0].PID+1, s.Processes[0].PID, map[string]string{"NCCL_NVLS_ENABLE": "0"}
+				s.Processes = append(s.Processes, part)
+			})
+		}},
 		{"strict-traced", misleads("strace is still attached from the hunt for a hang", "under-a-tool", "traced by strace"),
 			func() *evidence.Snapshot {
 				return strictServer(func(s *evidence.Snapshot) { s.Processes[0].TracerPID, s.Processes[0].TracerName = 77, "strace" })

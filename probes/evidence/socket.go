@@ -83,6 +83,10 @@ type SocketFrame struct {
 	// Inbound counts established connections to the tree's listeners, whyhang's
 	// own not among them.
 	Inbound int `json:"inbound"`
+	// InboundBy are the same by listener inode, without those whose other end a
+	// process of the tree held in the first look. Ranks, stores and queues of an
+	// engine have connections of their own that stay open while it is idle. Nil: not counted.
+	InboundBy map[string]int `json:"inbound_by"`
 	// RxQueueBytes is the sum over all connections of the tree that the first
 	// look knew or that its listeners have, whyhang's own not among them.
 	RxQueueBytes int `json:"rx_queue_bytes"`

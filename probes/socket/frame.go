@@ -21,10 +21,12 @@ func Frame(procDir string, s *evidence.Sockets, own map[int]bool) *evidence.Sock
 	if _, err := os.Lstat(filepath.Join(dir, "tcp")); err != nil {
 		return nil
 	}
-	f := &evidence.SocketFrame{AcceptQueues: map[string]int{}}
+	f := &evidence.SocketFrame{AcceptQueues: map[string]int{}, InboundBy: map[string]int{}}
 	tables := map[string]bool{} // those with anything of the tree's
 	known := make(map[uint64]bool, len(s.Connections))
+	inner := map[uint64]bool{}
 	for _, c := range s.Connections {
+		inner[c.Inode] = c.Inode != 0 && c.PeerPID != 0
 		known[c.Inode] = c.Inode != 0
 		tables[c.Network] = true
 	}
@@ -59,6 +61,9 @@ func Frame(procDir string, s *evidence.Sockets, own map[int]bool) *evidence.Sock
 		}
 		if came && r.state == stateEstablished {
 			f.Inbound++
+			if !inner[r.inode] {
+				f.InboundBy[strconv.FormatUint(listener, 10)]++
+			}
 		}
 		if known[r.inode] || came && (r.inode != 0 || waiting(r)) {
 			f.RxQueueBytes += r.rx

@@ -101,6 +101,7 @@ func TestFrame(t *testing.T) {
 	got := Frame(dir, s, nil)
 	want := &evidence.SocketFrame{
 		AcceptQueues: map[string]int{"101": 1, "104": 0, "106": 1},
+		InboundBy:    map[string]int{"101": 2, "104": 1},
 		Inbound:      3, RxQueueBytes: 49, TxQueueBytes: 1,
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -110,7 +111,8 @@ func TestFrame(t *testing.T) {
 	got = Frame(dir, s, map[int]bool{40962: true, 40965: true})
 	want = &evidence.SocketFrame{
 		AcceptQueues: map[string]int{"101": 0, "104": 0, "106": 1},
-		Inbound:      1, RxQueueBytes: 16, TxQueueBytes: 1,
+		OwnWaiting:   map[string]int{"101": 1}, InboundBy: map[string]int{"101": 1},
+		Inbound: 1, RxQueueBytes: 16, TxQueueBytes: 1,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("frame without our own connections (-want +got):\n%s", d)

@@ -134,6 +134,14 @@ func inFlight(c *rule.Case) (int, []rule.Cite) {
 	}
 	inbound := c.Frames[n-1].Sockets.Inbound
 	cite := c.Cite("open connections to it, whyhang's not among them", "frames", n-1, "sockets", "inbound")
+	if by := c.Frames[n-1].Sockets.InboundBy; by != nil && c.Door.Listener >= 0 {
+		door := fmt.Sprint(c.Sockets.Listeners[c.Door.Listener].Inode)
+		inbound = by[door]
+		cite = c.Cite("open connections to its door, whyhang's not among them", "frames", n-1, "sockets", "inbound_by", door)
+	}
+	if inbound == 0 {
+		return 0, nil
+	}
 	// Connections are kept open by idle clients too: work must show as well.
 	for i := n - 1; i >= 1; i-- {
 		for j := range c.Frames[i].Logs {

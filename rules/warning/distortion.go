@@ -2,6 +2,7 @@ package warning
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,6 +64,9 @@ func match(c *rule.Case, i int, d engines.Distortion) (rule.Cite, string) {
 	p := &c.Processes[i]
 	if d.Env != "" {
 		name, want, valued := strings.Cut(d.Env, "=")
+		if !setFromOutside(c, p) {
+			return rule.Cite{}, ""
+		}
 		got, ok := p.Env[name]
 		if !ok || got == "" || valued && !oneOf(want, got) {
 			return rule.Cite{}, ""
@@ -88,6 +92,23 @@ func match(c *rule.Case, i int, d engines.Distortion) (rule.Cite, string) {
 		detail += " " + got
 	}
 	return c.Cite("command line of process "+fmt.Sprint(p.PID), "processes", i, "argv", at), detail
+}
+
+// setFromOutside: what stands in the environment of this process came from
+// whoever started the server. Engines set variables for the parts they start
+// (SGLang sets NCCL_NVLS_ENABLE for every scheduler): those mislead nobody.
+func setFromOutside(c *rule.Case, p *evidence.Process) bool {
+	if p.PID == c.Engine.MainPID || c.Engine.MainPID == 0 {
+		return true
+	}
+	for i := range c.Processes {
+		if c.Processes[i].PID == c.Engine.MainPID {
+			return len(c.Processes[i].Env) == 0 && slices.ContainsFunc(c.Processes[i].Unread, func(u evidence.Unread) bool {
+				return strings.Contains(u.What, "environ")
+			})
+		}
+	}
+	return true
 }
 
 // beyond tells whether got is a number below that in "<8", or above the number of
