@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -215,6 +216,30 @@ func TestStuckServers(t *testing.T) {
 		s, _ := answering(t, "--stuck", "prefill")
 		expect(t, diagnosed(t, asksOnly(s.PID)), rule.Unknown, rule.Conflicting)
 	})
+}
+
+// Requests of others run in an engine that is stuck; its front end serves its
+// counters all the same.
+func TestEngineStuck(t *testing.T) {
+	s, _ := answering(t, "--metrics", "--stuck", "engine")
+	body := `{"model":"small","messages":[]}`
+	for range 2 {
+		go func() {
+			response, err := http.Post("http://127.0.0.1:"+s.Ready+"/v1/chat/completions", "application/json", strings.NewReader(body))
+			if err == nil {
+				response.Body.Close()
+			}
+		}()
+	}
+	j := diagnosed(t, asksOnly(s.PID))
+	expect(t, j, rule.Unresponsive, rule.EngineStuck)
+	o := asksOnly(s.PID)
+	o.NoCheck = true
+	j = diagnosed(t, o)
+	expect(t, j, rule.Unresponsive, rule.EngineStuck)
+	if j.Strength != rule.Likely || j.Case.Check != nil {
+		t.Errorf("not asked: %s", j.Strength)
+	}
 }
 
 // The name of the model is wrong: the server's own list is offered.

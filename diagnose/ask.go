@@ -102,12 +102,15 @@ func (r *run) ask(ctx context.Context, j *rules.Judgement) {
 		r.note(p)
 		return
 	}
+	watch := newCountersWatch(client.At(client.BaseURL), j)
+	watch.look(ctx, r, "")
 	var mu sync.Mutex // Moves is called from a goroutine of the check
 	o := chat.CheckOptions{Client: client, Model: r.Model, ServedName: servedName(&j.Case.Engine), Timeout: r.CheckTimeout,
 		Progress: func(s string) { r.tell("check: " + s) },
 		Moves: func() bool {
 			mu.Lock()
 			defer mu.Unlock()
+			watch.again(ctx, r)
 			return r.movesWhileAsked(ctx)
 		}}
 	check, run := chat.Check(ctx, o)
@@ -115,6 +118,9 @@ func (r *run) ask(ctx context.Context, j *rules.Judgement) {
 	defer mu.Unlock()
 	r.s.Check = check
 	r.note(run)
+	if len(r.s.Counters) > 0 {
+		watch.look(ctx, r, "check")
+	}
 	r.frame(ctx, frameOptions{during: "check"})
 	if !r.alive() || ctx.Err() != nil {
 		return

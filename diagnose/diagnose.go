@@ -59,6 +59,7 @@ func Run(ctx context.Context, o Options) (*rules.Judgement, error) {
 		r.ask(ctx, j)
 	} else {
 		r.note(evidence.ProbeRun{Name: evidence.ProbeCheck, Status: evidence.Skipped, Detail: r.whyNotAsked(j)})
+		r.countersAlone(ctx, j)
 	}
 	r.collect(ctx)
 	r.headers.end(r)

@@ -41,6 +41,7 @@ func builtCases() []builtCase {
 		distortCases(),
 		doorCases(),
 		acceptCases(),
+		counterCases(),
 		goneCases(),
 		unknownCases(),
 	)

@@ -20,7 +20,7 @@ func New(j *rules.Judgement) *Report {
 		Verdict: j.Verdict, Cause: j.Cause, Strength: j.Strength, ExitCode: j.ExitCode, Sentence: j.Sentence,
 		Target: target(j), Timeline: timeline(c.Phases.Spans), GPUs: gpus(s),
 		FlipsIf: j.FlipsIf, Warnings: j.Warnings, Next: j.Next,
-		Movement: movement(c), Threads: threads(s), Logs: logs(j), Check: check(s.Check), Bench: s.Bench, Waited: waited(s), Probes: s.Probes,
+		Movement: movement(c), Threads: threads(s), Logs: logs(j), Counters: s.Counters, Check: check(s.Check), Bench: s.Bench, Waited: waited(s), Probes: s.Probes,
 	}
 	if s.Bench != nil {
 		b := *s.Bench

@@ -36,12 +36,13 @@ type Report struct {
 	// Movement is what moved before whyhang asked anything.
 	Movement []Move `json:"movement,omitempty"`
 	// Threads are the threads of the tree in groups that do the same.
-	Threads []ThreadGroup       `json:"thread_groups,omitempty"`
-	Logs    []LogRead           `json:"logs,omitempty"`
-	Check   *Check              `json:"check,omitempty"`
-	Bench   *evidence.Bench     `json:"bench,omitempty"`
-	Waited  *Waited             `json:"waited,omitempty"`
-	Probes  []evidence.ProbeRun `json:"probes"`
+	Threads  []ThreadGroup          `json:"thread_groups,omitempty"`
+	Logs     []LogRead              `json:"logs,omitempty"`
+	Counters []evidence.CounterLook `json:"counters,omitempty"`
+	Check    *Check                 `json:"check,omitempty"`
+	Bench    *evidence.Bench        `json:"bench,omitempty"`
+	Waited   *Waited                `json:"waited,omitempty"`
+	Probes   []evidence.ProbeRun    `json:"probes"`
 }
 
 // Check is the 2+2 check: the evidence, and the exchange that decided in the

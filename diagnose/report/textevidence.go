@@ -185,6 +185,7 @@ func (t *texter) check(r *Report) {
 	if r.Check.KeyFrom != "" {
 		t.wrap("  ", "asked with the API key of "+r.Check.KeyFrom+", which is kept nowhere")
 	}
+	t.counters(r)
 	for _, e := range r.Check.Exchanges {
 		answer := e.Content
 		if answer == "" {
@@ -195,6 +196,15 @@ func (t *texter) check(r *Report) {
 		}
 		t.wrap("  - ", fmt.Sprintf("%q → %q", OneLine(e.Prompt, 60), OneLine(answer, 120)))
 		t.line("    %s", t.faint(exchangeLine(e)))
+	}
+}
+
+// counters are the engine's own, at the first and the last reading.
+func (t *texter) counters(r *Report) {
+	for i := range r.Counters {
+		if l := &r.Counters[i]; i == 0 || i == len(r.Counters)-1 {
+			t.wrap("  ", fmt.Sprintf("%s at %.1f s: %s", l.Endpoint, l.SinceMS/1000, facts.CounterSays(l)))
+		}
 	}
 }
 

@@ -24,17 +24,18 @@ type Snapshot struct {
 	Frames []Frame `json:"frames,omitempty"`
 	// Waits are the readings of lock words, each between two looks at the
 	// waiting threads, oldest first.
-	Waits   []WaitLook `json:"waits,omitempty"`
-	Weights *Weights   `json:"weights,omitempty"`
-	Caches  []Cache    `json:"caches,omitempty"`
-	Logs    []Log      `json:"logs,omitempty"`
-	GPU     *GPU       `json:"gpu,omitempty"`
-	Sockets *Sockets   `json:"sockets,omitempty"`
-	Kernel  *Kernel    `json:"kernel,omitempty"`
-	Check   *Check     `json:"check,omitempty"`
-	Bench   *Bench     `json:"bench,omitempty"`
-	Waited  *Waited    `json:"waited,omitempty"`
-	Probes  []ProbeRun `json:"probes"`
+	Waits    []WaitLook    `json:"waits,omitempty"`
+	Weights  *Weights      `json:"weights,omitempty"`
+	Caches   []Cache       `json:"caches,omitempty"`
+	Logs     []Log         `json:"logs,omitempty"`
+	GPU      *GPU          `json:"gpu,omitempty"`
+	Sockets  *Sockets      `json:"sockets,omitempty"`
+	Kernel   *Kernel       `json:"kernel,omitempty"`
+	Counters []CounterLook `json:"counters,omitempty"`
+	Check    *Check        `json:"check,omitempty"`
+	Bench    *Bench        `json:"bench,omitempty"`
+	Waited   *Waited       `json:"waited,omitempty"`
+	Probes   []ProbeRun    `json:"probes"`
 }
 
 // Tool names the whyhang that took the snapshot.

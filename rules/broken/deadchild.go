@@ -32,7 +32,7 @@ moment between; a helper that the engine's file here wrongly counts as needed.
 
 Sources: proc_pid_stat(5) fields 3 and 52; the engines' process titles.`,
 	Needs:      []evidence.Need{evidence.NeedTree, evidence.NeedMovement},
-	Suppresses: []rule.ID{"no-movement", "no-answer", "ready-by-its-word"},
+	Suppresses: []rule.ID{"no-movement", "no-answer", "accept-stuck", "engine-stuck", "ready-by-its-word"},
 	Eval:       evalDeadChild,
 	Against:    againstDeadChild,
 }

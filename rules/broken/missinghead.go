@@ -33,7 +33,7 @@ server writes to as well. A correct answer makes it only likely.
 
 Sources: the engines' process titles and log prefixes (rules/engines).`,
 	Needs:      []evidence.Need{evidence.NeedTree, evidence.NeedMovement, evidence.NeedLog},
-	Suppresses: []rule.ID{"no-movement", "no-answer", "ready-by-its-word"},
+	Suppresses: []rule.ID{"no-movement", "no-answer", "accept-stuck", "engine-stuck", "ready-by-its-word"},
 	Eval:       evalMissingHead,
 	Against: func(c *rule.Case) *rule.Because {
 		for _, h := range c.Heads {

@@ -35,7 +35,7 @@ group, where the kernel's log may not be read.
 Sources: mm/oom_kill.c (__oom_kill_process); Documentation/admin-guide/cgroup-v2.rst
 (memory.events), cgroup-v1/memory.rst (memory.oom_control); wait(2).`,
 	Needs:      []evidence.Need{evidence.NeedTree, evidence.NeedMovement, evidence.NeedLimits},
-	Suppresses: []rule.ID{"dead-child", "no-movement", "no-answer", "ready-by-its-word"},
+	Suppresses: []rule.ID{"dead-child", "no-movement", "no-answer", "accept-stuck", "engine-stuck", "ready-by-its-word"},
 	Eval:       evalOOMKilled,
 	Against: func(c *rule.Case) *rule.Because {
 		if c.Kernel.Log != nil && c.Kernel.Log.Complete && len(c.Kernel.Log.Kills) == 0 {

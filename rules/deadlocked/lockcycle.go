@@ -53,4 +53,4 @@ kernel Documentation/scheduler/sched-stats.rst.`,
 }
 
 // suppressed are the consequences of any deadlock.
-var suppressed = []rule.ID{"no-movement", "no-answer", "ready-by-its-word", "gil-held", "lost-wakeup"}
+var suppressed = []rule.ID{"no-movement", "no-answer", "accept-stuck", "engine-stuck", "ready-by-its-word", "gil-held", "lost-wakeup"}

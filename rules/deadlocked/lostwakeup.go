@@ -31,7 +31,7 @@ semaphore.
 Sources: futex(2): a private futex can be woken by threads of the same memory
 only; pthread_cond_wait(3).`,
 	Needs:      []evidence.Need{evidence.NeedThreadSyscalls, evidence.NeedLockWords, evidence.NeedMovement},
-	Suppresses: []rule.ID{"no-movement", "no-answer", "accept-stuck", "ready-by-its-word"},
+	Suppresses: []rule.ID{"no-movement", "no-answer", "accept-stuck", "engine-stuck", "ready-by-its-word"},
 	Eval:       evalLostWakeup,
 }
 

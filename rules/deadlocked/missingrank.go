@@ -34,7 +34,7 @@ the other, or with other processes than the count expects.
 Sources: the engines' process titles (rules/engines); PyTorch's TCPStore, which
 waits for world_size clients.`,
 	Needs:      []evidence.Need{evidence.NeedTree, evidence.NeedMovement, evidence.NeedSockets},
-	Suppresses: []rule.ID{"no-movement", "no-answer"},
+	Suppresses: []rule.ID{"no-movement", "no-answer", "accept-stuck", "engine-stuck"},
 	Eval:       evalMissingRank,
 	Against: func(c *rule.Case) *rule.Because {
 		for _, h := range c.Heads {

@@ -11,8 +11,10 @@ type Facts struct {
 	LostParts []LostPart
 	// Moves is what moved before whyhang asked anything, MovesAsked what moved
 	// while the check was under way.
-	Moves       Movement
-	MovesAsked  Movement
+	Moves      Movement
+	MovesAsked Movement
+	// Counted is what the engine counts of itself.
+	Counted     Counters
 	WaitGraph   WaitGraph
 	WeightsDone WeightsDone
 	AtStorage   []AtStorage
@@ -43,6 +45,7 @@ func Of(s *evidence.Snapshot) *Facts {
 	f.AtStorage = storageOf(s)
 	f.Door = doorOf(s, f)
 	f.Meetings = meetingsOf(s, f)
+	f.Counted = countersOf(s)
 	f.Comparison = comparisonOf(s)
 	f.Compilers = compilersOf(s, f)
 	f.Naps = napsOf(s)

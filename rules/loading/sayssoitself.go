@@ -22,7 +22,7 @@ therefore a look without any movement makes this only likely.
 
 Sources: llama.cpp tools/server, SGLang entrypoints/http_server.py.`,
 	Needs:      []evidence.Need{evidence.NeedCheck},
-	Suppresses: []rule.ID{"no-answer", "phase-moves"},
+	Suppresses: []rule.ID{"no-answer", "accept-stuck", "engine-stuck", "phase-moves"},
 	Eval: func(c *rule.Case) []rule.Finding {
 		if c.Check == nil || c.Check.Verdict != evidence.CheckLoading {
 			return nil

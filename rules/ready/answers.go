@@ -82,7 +82,15 @@ func readyLine(c *rule.Case) []rule.Cite {
 
 // occupation says what a ready server does now, and sets the finding's cause.
 func occupation(c *rule.Case, f *rule.Finding) string {
-	if n, cites := inFlight(c); n > 0 {
+	if k := &c.Counted; k.Before >= 0 && c.Snapshot.Counters[k.Before].Running != nil {
+		cite := c.Cite("its own counters before it was asked", "counters", k.Before, "running")
+		if n := k.Others(c.Snapshot); n > 0 {
+			f.Cause = rule.Busy
+			f.Cites = append(f.Cites, cite)
+			return fmt.Sprintf(", while it has %s", others(n))
+		}
+		f.Cites = append(f.Cites, cite)
+	} else if n, cites := inFlight(c); n > 0 {
 		f.Cause = rule.Busy
 		f.Cites = append(f.Cites, cites...)
 		return fmt.Sprintf(", while it serves %d other connections", n)
@@ -95,6 +103,13 @@ func occupation(c *rule.Case, f *rule.Finding) string {
 		return fmt.Sprintf(" and is idle: %d threads wait for work, %d for connections or timers", asleep, waiting)
 	}
 	return " and is idle"
+}
+
+func others(n float64) string {
+	if n == 1 {
+		return "1 other request"
+	}
+	return fmt.Sprintf("%.0f other requests", n)
 }
 
 // pool counts the threads of the process at the door that wait for work (in

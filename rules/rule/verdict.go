@@ -97,6 +97,7 @@ const (
 
 	NoAnswer    Cause = "no-answer"
 	AcceptStuck Cause = "accept-stuck"
+	EngineStuck Cause = "engine-stuck"
 
 	GPUKernelStuck Cause = "gpu-kernel-stuck"
 	WrongAnswer    Cause = "wrong-answer"

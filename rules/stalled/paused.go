@@ -27,7 +27,7 @@ when it was seen.
 
 Sources: proc_pid_stat(5) field 3, proc_pid_status(5) TracerPid, signal(7).`,
 	Needs:      []evidence.Need{evidence.NeedTree, evidence.NeedMovement},
-	Suppresses: []rule.ID{"no-movement", "no-answer", "ready-by-its-word", "phase-moves"},
+	Suppresses: []rule.ID{"no-movement", "no-answer", "accept-stuck", "engine-stuck", "ready-by-its-word", "phase-moves"},
 	Eval:       evalPaused,
 	Against:    againstPaused,
 }

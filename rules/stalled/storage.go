@@ -37,7 +37,7 @@ Sources: proc_pid_syscall(5), proc_pid_fdinfo(5) mnt_id, proc_pid_mountinfo(5),
 proc_pid_io(5); kernel functions as seen on Linux 6.18 (request_wait_answer of FUSE,
 rpc_wait_bit_killable of NFS, folio_wait_bit_common of the page cache).`,
 	Needs:      []evidence.Need{evidence.NeedMovement, evidence.NeedThreadStates},
-	Suppresses: []rule.ID{"no-movement", "no-answer"},
+	Suppresses: []rule.ID{"no-movement", "no-answer", "accept-stuck", "engine-stuck"},
 	Eval:       evalStorage,
 	Against:    againstStorage,
 }

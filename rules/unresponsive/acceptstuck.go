@@ -60,7 +60,7 @@ inode 0 of a connection that nobody has accepted.`,
 			f.Strength = rule.Open
 			f.Says = fmt.Sprintf("It listens on %s, has accepted nobody so far, and works: %s. A server with a single loop accepts nobody during a long prefill.", l.Address, busy)
 			f.Cites = append(f.Cites, cite)
-			f.Next = []rule.Step{{Do: "Ask with more patience", Risk: rule.RiskLow, Command: fmt.Sprintf("whyhang %d --no-bench --check-timeout 10m", c.Target.PID)}}
+			f.Next = []rule.Step{patience(c)}
 		}
 		return []rule.Finding{f}
 	},

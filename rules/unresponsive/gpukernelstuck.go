@@ -25,7 +25,7 @@ minutes.
 
 Sources: vllm-project/vllm issues 42897, 41725; NVML utilisation rates.`,
 	Needs:      []evidence.Need{evidence.NeedCheck, evidence.NeedGPU},
-	Suppresses: []rule.ID{"no-answer"},
+	Suppresses: []rule.ID{"no-answer", "accept-stuck", "engine-stuck"},
 	Eval: func(c *rule.Case) []rule.Finding {
 		if c.Check == nil || c.Check.Verdict != evidence.CheckError && c.Check.Verdict != evidence.CheckEmpty {
 			return nil

@@ -61,17 +61,27 @@ Sources: the exchange itself; engine endpoints as in the engines' files.`,
 			f.Strength = rule.Likely
 			f.Cites = append(f.Cites, c.Cite("but something moves: "+facts.MoveSays(m), m.At...))
 		}
-		if busy, cite := works(c, &c.MovesAsked); busy != "" {
+		if k := &c.Counted; k.MovedFrom >= 0 {
+			f.Strength = rule.Open
+			f.Says = fmt.Sprintf("It is busy and has not answered yet (%s): by its own counters it made at least %.0f tokens for others in %.0f s.", c.Check.Says, k.Moved, k.Seconds)
+			f.Cites = append(f.Cites, c.Cite("tokens it has generated", "counters", k.MovedTo, "generated_tokens"))
+			f.Next = []rule.Step{patience(c)}
+		} else if busy, cite := works(c, &c.MovesAsked); busy != "" {
 			f.Strength = rule.Open
 			f.Says = fmt.Sprintf("It is up, has not answered (%s), and works: %s. A long prefill or a full batch is mute as well.", c.Check.Says, busy)
 			f.Cites = append(f.Cites, cite)
-			f.Next = []rule.Step{{Do: "Ask with more patience", Risk: rule.RiskLow, Command: fmt.Sprintf("whyhang %d --no-bench --check-timeout 10m", c.Target.PID)}}
+			f.Next = []rule.Step{patience(c)}
 		}
 		return []rule.Finding{f}
 	},
 	Against: func(c *rule.Case) *rule.Because {
 		return &rule.Because{Says: c.Check.Says, Cites: []rule.Cite{c.Cite("result of the check", "check", "verdict")}}
 	},
+}
+
+// patience is the step for a server that may only be busy.
+func patience(c *rule.Case) rule.Step {
+	return rule.Step{Do: "Ask with more patience", Risk: rule.RiskLow, Command: fmt.Sprintf("whyhang %d --no-bench --check-timeout 10m", c.Target.PID)}
 }
 
 // computes is the share of a processor, in user code, above which a process is

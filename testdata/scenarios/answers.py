@@ -3,7 +3,7 @@ accept loop, one engine thread that takes requests from a queue, one thread for
 each connection. It answers 2+2, and one part of it can really get stuck.
 
 usage: answers.py [--port N | --uds PATH] [--reuseport] [--api-key KEY]
-                  [--tls CERT KEY] [--stuck accept|engine|stream|prefill]
+                  [--tls CERT KEY] [--metrics] [--stuck accept|engine|stream|prefill]
 
 accept:  the accept loop waits for a lock that is never released
 engine:  the engine thread does, so that requests stay in the queue
@@ -31,23 +31,29 @@ parser.add_argument("--reuseport", action="store_true")
 parser.add_argument("--api-key")
 parser.add_argument("--tls", nargs=2)
 parser.add_argument("--stuck", default="")
+parser.add_argument("--metrics", action="store_true")
 parser.add_argument("--answer", default="4")
 args, _ = parser.parse_known_args()
 
 never = threading.Lock()
 never.acquire()
 requests = queue.Queue()
+counts = {"running": 0, "waiting": 0, "tokens": 0}
 
 
 def engine():
     while True:
         reply = requests.get()
+        counts["waiting"] -= 1
+        counts["running"] += 1
         if args.stuck == "engine":
             never.acquire()
         while args.stuck == "prefill":
             sum(i * i for i in range(10000))
         for word in args.answer.split() or [""]:
+            counts["tokens"] += 1
             reply.put(word)
+        counts["running"] -= 1
         reply.put(None)
 
 
@@ -80,6 +86,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         if self.path == "/health":
             return self.send(200, {})
+        if self.path == "/metrics" and args.metrics:
+            # As vLLM's front end does: whatever the engine last said.
+            self.send_response(200)
+            text = "".join("vllm:%s %d\n" % pair for pair in (("num_requests_running", counts["running"]),
+                           ("num_requests_waiting", counts["waiting"]), ("generation_tokens_total", counts["tokens"])))
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            return self.wfile.write(text.encode())
         if self.refused():
             return
         if self.path == "/v1/models":
@@ -98,6 +112,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if body["model"] != "small":
             return self.send(404, {"error": {"message": "The model `%s` does not exist." % body["model"], "type": "NotFoundError", "code": 404}})
         words = queue.Queue()
+        counts["waiting"] += 1
         requests.put(words)
         first = words.get()
         self.send_response(200)
