@@ -151,6 +151,16 @@ func goneCases() []builtCase {
 			b.s.Target = evidence.Target{PID: 4242, State: evidence.TargetZombie, WaitStatus: ptr(256), ParentPID: 1, ParentName: "tini"}
 			return b.done()
 		}},
+		{"gone-with-a-log", want{
+			Says:    "It ended while whyhang looked, nobody knows how: its log is the place to look, and the kernel's",
+			Verdict: rule.Gone, Cause: rule.Exited, Strength: rule.Proved, ExitCode: 8,
+			Findings: []rule.ID{"gone"},
+		}, func() *evidence.Snapshot {
+			b := vllmServer().log("vllm-0.32-cpu-first-start", 60, 1)
+			b.s.Logs[0].Path = "/var/log/the server's log"
+			b.s.Target.State = evidence.TargetExited
+			return b.done()
+		}},
 	}
 }
 

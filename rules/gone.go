@@ -37,9 +37,29 @@ func gone(c *rule.Case, j *Judgement) bool {
 		f.Says += fmt.Sprintf(" The first fatal line of its log: %q (line %d).", ev.Hit.Text, ev.Hit.Line)
 		f.Cites = append(f.Cites, c.Cite("in its log", ev.Field("text")...))
 	}
+	if f.Cause == rule.Exited {
+		f.Next = whyItEnded(c)
+	}
 	j.Findings = []rule.Finding{*f}
 	j.carry(f)
 	return true
+}
+
+// whyItEnded are the places that say why a process is not there any more: its
+// log, and the kernel's unless something else is known to have ended it.
+func whyItEnded(c *rule.Case) []rule.Step {
+	const sigkill = 9
+	var steps []rule.Step
+	if ev := c.Phases.Fatal; ev != nil {
+		steps = append(steps, rule.Step{Do: "Read its log from there", Risk: rule.RiskNone, Command: rule.FromLine(c, ev.At, ev.Hit.Line)})
+	} else if len(c.Logs) > 0 {
+		steps = append(steps, rule.Step{Do: "Read the end of its log", Risk: rule.RiskNone, Command: "tail -n 60 " + rule.Quoted(c.Logs[0].Path)})
+	}
+	if s := c.Target.WaitStatus; s == nil || *s&0x7f == sigkill {
+		steps = append(steps, rule.Step{Do: "See whether the kernel killed it", Risk: rule.RiskNone,
+			Command: fmt.Sprintf("sudo dmesg -T | grep -iE 'oom|killed process %d|segfault|Xid'", c.Target.PID)})
+	}
+	return steps
 }
 
 func how(status *int) string {

@@ -140,6 +140,12 @@ func stalledCases() []builtCase {
 		}, func() *evidence.Snapshot {
 			return vllmServer().frames(map[int]moves{9414: {state: "T"}}, 0, 0.1, 1.1).listens(9414, 8000, 0).log("vllm-0.32-cpu-first-start", 101, 60).done()
 		}},
+		{"paused-job", want{
+			Says:    "Ctrl-Z in its terminal stopped the whole job: to continue one process would not help",
+			Verdict: rule.Stalled, Cause: rule.Paused, Strength: rule.Proved, ExitCode: 4,
+			Findings: []rule.ID{"paused"}, Near: []rule.ID{"no-movement", "ready-by-its-word"},
+			Sentence: []string{"process 9414", "So are 4 other processes"},
+		}, pausedJob},
 		{"traced-and-running", want{
 			Says:    "A profiler is attached and the threads run: no pause",
 			Verdict: rule.Ready, Cause: rule.Idle, Strength: rule.Strong, ExitCode: 0,

@@ -82,6 +82,7 @@ func waitLines(stderr io.Writer, timeout time.Duration) func(diagnose.WaitStatus
 	_, onTerminal := terminal(stderr)
 	var at time.Time
 	var verdict rule.Verdict
+	var note string
 	return func(s diagnose.WaitStatus) {
 		if s.Judgement == nil || s.Judgement.Cause == rule.TooShort && s.Waited < firstWord {
 			return // two looks make a movement
@@ -97,6 +98,14 @@ func waitLines(stderr io.Writer, timeout time.Duration) func(diagnose.WaitStatus
 			return
 		}
 		now := time.Now()
+		if s.Judgement.Verdict == rule.Gone && s.Note != "" {
+			// Which process is waited for now is said nowhere else until the end.
+			if s.Note != note {
+				note = s.Note
+				fmt.Fprintf(stderr, "%s  waited %s of %s: %s\n", now.Format(time.RFC3339), clock(s.Waited), clock(timeout), note)
+			}
+			return
+		}
 		if now.Sub(at) < time.Minute && s.Judgement.Verdict == verdict {
 			return
 		}

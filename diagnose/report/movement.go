@@ -61,7 +61,11 @@ func (t *texter) moves(r *Report) {
 	if r.WindowMS <= 0 {
 		return
 	}
-	t.title(fmt.Sprintf("What moved in %s", seconds(r.WindowMS/1000)))
+	title := fmt.Sprintf("What moved in %s", seconds(r.WindowMS/1000))
+	if slices.ContainsFunc(r.Movement, func(m Move) bool { return !m.TowardsAnEnd }) {
+		title += " (+ is progress)"
+	}
+	t.title(title)
 	if len(r.Movement) == 0 {
 		t.line("  nothing")
 		return

@@ -21,20 +21,34 @@ func StatusLine(j *rules.Judgement, width int) string {
 	if m := facts.Furthest(&j.Case.Moves); m != nil {
 		parts = append(parts, facts.MoveSays(m))
 	}
-	line := "loading: " + parts[0]
-	for _, p := range parts[1:] {
+	line := joined("loading: "+parts[0], parts[1:], width)
+	// The bar says what the percentage says: it comes after the numbers that
+	// nothing else says, and goes where they would not fit beside it.
+	if p := phase(j.Carried.Phase); p.Percent != nil {
+		name := string(p.Name)
+		drawn := joined("loading: "+name+" "+bar(*p.Percent, 12)+strings.TrimPrefix(parts[0], name), parts[1:], width)
+		if utf8.RuneCountInString(drawn) <= width && strings.Count(drawn, ", ") >= min(2, strings.Count(line, ", ")) {
+			line = drawn
+		}
+	}
+	return OneLine(Clean(line), width)
+}
+
+// joined adds to the head of a line what there is room for.
+func joined(line string, parts []string, width int) string {
+	for _, p := range parts {
 		if next := line + ", " + p; utf8.RuneCountInString(next) <= width {
 			line = next
 		}
 	}
-	return OneLine(Clean(line), width)
+	return line
 }
 
 // statusParts are the parts of the line, the most telling first.
 func statusParts(p *Phase) []string {
 	parts := []string{string(p.Name)}
 	if p.Percent != nil {
-		parts[0] += fmt.Sprintf(" %s %.0f %%", bar(*p.Percent, 12), *p.Percent)
+		parts[0] += fmt.Sprintf(" %.0f %%", *p.Percent)
 	}
 	bytes := p.Unit == "bytes"
 	if bytes && p.RatePerS != nil && *p.RatePerS > 0 {

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"io"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/whyhang/whyhang/rules/facts"
@@ -148,7 +150,22 @@ func factLine(c rule.Cite) string {
 	if c.Value == "" {
 		return c.Says
 	}
-	return fmt.Sprintf("%s: %s", c.Says, OneLine(c.Value, 160))
+	return fmt.Sprintf("%s: %s", c.Says, OneLine(readable(c.Value), 160))
+}
+
+// fraction is a number with digits that say nothing to a reader.
+var fraction = regexp.MustCompile(`^-?\d+\.\d{4,}$`)
+
+// readable is a cited value for people. The JSON report has all its digits.
+func readable(value string) string {
+	if !fraction.MatchString(value) {
+		return value
+	}
+	v, err := strconv.ParseFloat(value, 64)
+	if err != nil {
+		return value
+	}
+	return strconv.FormatFloat(v, 'f', 3, 64)
 }
 
 // phaseLine draws how far a phase is.

@@ -61,7 +61,7 @@ func Find(procDir string, procs []evidence.Process) (candidates []Candidate, unr
 				// All processes of a tree share a stream: tell it once.
 				if isStream && !told[d.target] {
 					told[d.target] = true
-					unread = append(unread, unreadStream(p.PID, &d, streamName(d.fd)))
+					unread = append(unread, unreadStream(p.PID, procs[0].PID, &d, streamName(d.fd)))
 				}
 				continue
 			}

@@ -119,12 +119,13 @@ func unreadKind(target string) string {
 }
 
 // unreadStream is the record of a standard stream that is no file: what it is,
-// and what the operator can do.
-func unreadStream(pid int, d *descriptor, name string) evidence.Unread {
+// and what the operator can do: diagnose the server again, which is the tree's
+// root, not the child of it that has the stream.
+func unreadStream(pid, root int, d *descriptor, name string) evidence.Unread {
 	what := "/proc/" + strconv.Itoa(pid) + "/fd/" + strconv.Itoa(d.fd)
 	kind := unreadKind(d.target)
 	u := evidence.Unread{What: what, Status: evidence.Unsupported, Why: name + " goes to " + kind + " (" + printable(d.target) + ")"}
-	hint := "whyhang --log FILE " + strconv.Itoa(pid)
+	hint := "whyhang --log FILE " + strconv.Itoa(root)
 	switch kind {
 	case "/dev/null":
 		u.Why = name + " is thrown away (/dev/null)"

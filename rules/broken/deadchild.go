@@ -109,7 +109,12 @@ func lost(c *rule.Case, index int, what string, strength rule.Strength) rule.Fin
 	if role, ok := c.Engine.Roles[p.PID]; ok {
 		for _, h := range c.Heads {
 			if h.Role == role.Name {
-				f.Cites = append(f.Cites, c.Cite(fmt.Sprintf("%d × %s needed (%s), %d living", h.Expected, h.Role, h.Because, len(h.Living)), "processes", index, "name"))
+				living := fmt.Sprintf("%d living", len(h.Living))
+				if h.Untitled > 0 {
+					// Parts that never took a title look like any other.
+					living += fmt.Sprintf(" by their titles, %d without one", h.Untitled)
+				}
+				f.Cites = append(f.Cites, c.Cite(fmt.Sprintf("%d × %s needed (%s), %s", h.Expected, h.Role, h.Because, living), "processes", index, "name"))
 			}
 		}
 	}

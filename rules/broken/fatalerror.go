@@ -34,17 +34,10 @@ Sources: the engines' fatal lines (rules/engines).`,
 			Says:    fmt.Sprintf("A part of it failed: %q (line %d of the log), and it never became ready.", ev.Hit.Text, ev.Hit.Line),
 			Cites:   []rule.Cite{c.Cite(fmt.Sprintf("line %d of the log", ev.Hit.Line), ev.Field("text")...)},
 			FlipsIf: []string{"a ready line follows"},
-			Next:    []rule.Step{{Do: "Read the log from there", Risk: rule.RiskNone, Command: fmt.Sprintf("sed -n %d,+40p %s", ev.Hit.Line, logPath(c))}},
+			Next:    []rule.Step{{Do: "Read the log from there", Risk: rule.RiskNone, Command: rule.FromLine(c, ev.At, ev.Hit.Line)}},
 		}}
 	},
 	Against: func(c *rule.Case) *rule.Because {
 		return &rule.Because{Says: fmt.Sprintf("no fatal line among the %d lines of the log", c.Logs[0].Lines), Cites: []rule.Cite{c.Cite("lines read", "logs", 0, "lines")}}
 	},
-}
-
-func logPath(c *rule.Case) string {
-	if len(c.Logs) == 0 {
-		return "LOG"
-	}
-	return "'" + c.Logs[0].Path + "'"
 }

@@ -120,9 +120,14 @@ func againstCircle(c *rule.Case) *rule.Because {
 			named++
 		}
 	}
-	says := fmt.Sprintf("%d threads wait for others, and no chain of owners comes back to its start", n)
+	says := fmt.Sprintf("%d threads wait for others", n)
+	if n == 1 {
+		says = "one thread waits for others"
+	}
 	if named == 0 {
-		says = fmt.Sprintf("%d threads wait for others, none for a lock that a sleeping thread holds", n)
+		says += ", none for a lock that a sleeping thread holds"
+	} else {
+		says += ", and no chain of owners comes back to its start"
 	}
 	return &rule.Because{Says: says, Cites: []rule.Cite{
 		c.Cite("one of them", "waits", last, "waits", 0, "b", "syscall"),

@@ -87,6 +87,9 @@ func MoveSays(m *Move) string {
 	case CPUUser, CPUSystem, CPUChildren:
 		return fmt.Sprintf("%s%s %.0f %% of one processor", m.Kind, who, m.PerS/10)
 	case LogContent:
+		if m.Delta == 1 {
+			return "1 new line in the log"
+		}
 		return fmt.Sprintf("%.0f new lines in the log", m.Delta)
 	case Births:
 		return fmt.Sprintf("process %d is new", m.PID)

@@ -34,6 +34,7 @@ Sources: proc_pid_stat(5) field 3, proc_pid_status(5) TracerPid, signal(7).`,
 
 func evalPaused(c *rule.Case) []rule.Finding {
 	var found []rule.Finding
+	stopped := stoppedBySignal(c)
 	for i := range c.Processes {
 		p := &c.Processes[i]
 		state := stoppedThroughout(c, p.PID)
@@ -56,7 +57,12 @@ func evalPaused(c *rule.Case) []rule.Finding {
 		} else {
 			f.Says = fmt.Sprintf("The server is paused: %s is stopped by a signal and does nothing until it is continued.", who)
 			f.Culprits = []rule.Culprit{{PID: p.PID, Name: p.Name, Where: "stopped by a signal (state T)"}}
-			f.Next = []rule.Step{{Do: "Continue it", Risk: rule.RiskLow, Command: fmt.Sprintf("kill -CONT %d", p.PID)}}
+			f.Next = []rule.Step{{Do: stopped.do(), Risk: rule.RiskLow, Command: "kill -CONT " + stopped.words()}}
+			if n := len(stopped) - 1; n == 1 {
+				f.Says += " So is one other process of it."
+			} else if n > 1 {
+				f.Says += fmt.Sprintf(" So are %d other processes of it.", n)
+			}
 			// Nothing but a signal puts a process into state T, and nothing but
 			// SIGCONT takes it out.
 			f.Strength = rule.Proved
@@ -69,6 +75,30 @@ func evalPaused(c *rule.Case) []rule.Finding {
 		found = append(found, f)
 	}
 	return found
+}
+
+// pids are processes in the order of the tree.
+type pids []int
+
+func (p pids) words() string { return strings.Trim(fmt.Sprint([]int(p)), "[]") }
+
+func (p pids) do() string {
+	if len(p) == 1 {
+		return "Continue it"
+	}
+	return "Continue them"
+}
+
+// stoppedBySignal are all of them: Ctrl-Z in a terminal stops every process of
+// the job, and to continue one of them does not help the others.
+func stoppedBySignal(c *rule.Case) pids {
+	var all pids
+	for i := range c.Processes {
+		if stoppedThroughout(c, c.Processes[i].PID) == "T" {
+			all = append(all, c.Processes[i].PID)
+		}
+	}
+	return all
 }
 
 // matters: the process is the server itself, answers its door, is a part the
