@@ -40,6 +40,18 @@ func (m *Movement) markNoise(s *evidence.Snapshot) {
 	}
 }
 
+// MayBeByTheWay tells kinds of which a short look cannot tell whether they lead
+// anywhere.
+func MayBeByTheWay(mv *Move) bool {
+	switch mv.Kind {
+	case MemoryAnon, MemoryShmem, Faults:
+		return true
+	case BytesRead:
+		return mv.PerS < pollBytes
+	}
+	return false
+}
+
 func (m *Movement) idles(pid int) bool { return m.Demand(pid) < pollShare }
 
 // sways tells memory that comes and goes from memory that grows: neither did
