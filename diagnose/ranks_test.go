@@ -142,6 +142,28 @@ func TestStoppedRank(t *testing.T) {
 	t.Errorf("%s/%s: %s", j.Verdict, j.Cause, j.Sentence)
 }
 
+// A script that is stopped, above a server that loads, is no pause of it; the
+// server itself, stopped below a script, is.
+func TestStoppedScript(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, stops string
+		v           rule.Verdict
+	}{
+		{"the script", "kill -STOP $$", rule.Loading},
+		{"the server", "sleep 1; kill -STOP $!; wait", rule.Stalled},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newStarting(t)
+			p := s.startBelow(t, tc.stops, "read=400/8")
+			time.Sleep(1500 * time.Millisecond)
+			if j := diagnosed(t, quick(p.PID)); j.Verdict != tc.v {
+				t.Errorf("%s/%s: %s", j.Verdict, j.Cause, j.Sentence)
+			}
+		})
+	}
+}
+
 // A rank that has outlived its launcher is the child of an init; so is no rank
 // whose launcher lives.
 func TestLeftBehind(t *testing.T) {
