@@ -83,7 +83,8 @@ func evalPaused(c *rule.Case) []rule.Finding {
 func matters(c *rule.Case, pid int) bool {
 	// A script above the server may stand still, and the server go on.
 	target := pid == c.Target.PID && c.Engine.MainPID == 0
-	return target || pid == c.Engine.MainPID || pid == c.Door.PID(c.Snapshot) || c.Engine.Roles[pid].Head ||
+	door := c.Door.Listener >= 0 && pid == c.Sockets.Listeners[c.Door.Listener].PID
+	return target || door || pid == c.Engine.MainPID || c.Engine.Roles[pid].Head ||
 		c.Compilers.Stopped && slices.ContainsFunc(c.Compilers.At, func(i int) bool { return c.Processes[i].PID == pid }) ||
 		c.Engine.Untitled[pid] && slices.ContainsFunc(c.Heads, func(h facts.HeadCount) bool { return len(h.Living) < h.Expected })
 }
