@@ -120,7 +120,7 @@ func TestStaleLockFileBelowHome(t *testing.T) {
 	dir := cacheDir(t)
 	lock := filepath.Join(dir, ".cache", "torch_extensions", "py311_cu128", "ext", "lock")
 	yesterday(t, lock)
-	s := cacheServer(t, dir, "torch", "TORCH_EXTENSIONS_DIR=", "CACHES_LOCK="+lock)
+	s := cacheServer(t, dir, "wait", "TORCH_EXTENSIONS_DIR=", "CACHES_LOCK="+lock)
 	j := diagnosed(t, quick(s.PID))
 	expect(t, j, rule.Deadlocked, rule.StaleLockFile)
 }
@@ -141,6 +141,10 @@ func TestNoStaleLockFile(t *testing.T) {
 		{"an old lock below home, and naps for another reason", func(t *testing.T, dir string) *scenario.Process {
 			yesterday(t, filepath.Join(dir, ".cache", "torch_extensions", "py311_cu128", "ext", "lock"))
 			return cacheServer(t, dir, "rest", "TORCH_EXTENSIONS_DIR=")
+		}, rule.Stalled, rule.NoMovement, ""},
+		{"an old lock where it was told to build, and naps for a peer by Python's own stack", func(t *testing.T, dir string) *scenario.Process {
+			yesterday(t, filepath.Join(dir, "ext", "lock"))
+			return cacheServer(t, dir, "peer")
 		}, rule.Stalled, rule.NoMovement, ""},
 		{"an old lock of the hub", func(t *testing.T, dir string) *scenario.Process {
 			yesterday(t, filepath.Join(dir, "hub", ".locks", "models--x", "abc.lock"))

@@ -127,19 +127,39 @@ func TestRanksUp(t *testing.T) {
 	expect(t, diagnosed(t, o), rule.Ready, rule.Idle)
 }
 
-// A rank that is stopped while others wait for it is named.
+// A rank that is stopped is named, whatever the others do.
 func TestStoppedRank(t *testing.T) {
 	s, kids := engineTree(t, "met", 2)
 	if err := syscall.Kill(kids[1], syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	j := diagnosed(t, quick(s.PID))
-	for _, f := range j.Findings {
-		if f.Rule == "paused" && strings.Contains(f.Says, "scheduler TP1") {
-			return
-		}
+	expect(t, j, rule.Stalled, rule.Paused) // though the other one reads on
+	if !strings.Contains(j.Sentence, "scheduler TP1") {
+		t.Error(j.Sentence)
 	}
-	t.Errorf("%s/%s: %s", j.Verdict, j.Cause, j.Sentence)
+}
+
+// A script that is stopped, above a server that loads, is no pause of it; the
+// server itself, stopped below a script, is.
+func TestStoppedScript(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, stops string
+		v           rule.Verdict
+	}{
+		{"the script", "kill -STOP $$", rule.Loading},
+		{"the server", "sleep 1; kill -STOP $!; wait", rule.Stalled},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newStarting(t)
+			p := s.startBelow(t, tc.stops, "read=400/8")
+			time.Sleep(1500 * time.Millisecond)
+			if j := diagnosed(t, quick(p.PID)); j.Verdict != tc.v {
+				t.Errorf("%s/%s: %s", j.Verdict, j.Cause, j.Sentence)
+			}
+		})
+	}
 }
 
 // A rank that has outlived its launcher is the child of an init; so is no rank

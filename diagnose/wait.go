@@ -73,6 +73,7 @@ func (w *waiter) oneLife(ctx context.Context) (j *rules.Judgement, last *evidenc
 	defer s.close()
 	w.closer = closeLooks{}
 	w.stalls.begin()
+	broken := 0 // looks in a row
 	for {
 		j = s.look(ctx)
 		w.seen.Looks++
@@ -109,9 +110,21 @@ func (w *waiter) oneLife(ctx context.Context) (j *rules.Judgement, last *evidenc
 			}
 			w.stalls.evidence(j)
 		}
+		// A close look does not know what ended before it.
+		if broken++; j.Verdict != rule.Broken || !decides(j, 1) {
+			broken = 0
+		}
+		if broken >= brokenLooks {
+			return j, last, nil
+		}
 		s.rest(ctx, w.until)
 	}
 }
+
+// brokenLooks is how many cheap looks in a row must say that a part is dead, for
+// what a close look cannot see: a part that ended and was reaped while whyhang
+// waited. A server that starts it again has the time in between.
+const brokenLooks = 6
 
 // optionsFor are the options of a look at a process.
 func (w *waiter) optionsFor(pid int) Options {

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -158,6 +159,30 @@ func TestWaitForNothing(t *testing.T) {
 		j, _ := waited(t, patient(1<<22-1, time.Minute))
 		expect(t, j, rule.Gone, rule.NoProcess)
 	})
+}
+
+// A part ends while whyhang waits, its parent reaps it and no log names it: a
+// close look does not know that it was ever there, and the wait ends all the same.
+func TestWaitSawAPartEnd(t *testing.T) {
+	t.Parallel()
+	s, kids := engineTree(t, "reaps", 2)
+	o := patient(s.PID, 2*time.Minute)
+	o.Passive = true
+	killed := false
+	o.Tell = func(s WaitStatus) {
+		if !killed && s.Note == "" && s.Judgement.Verdict == rule.Loading {
+			killed = true
+			_ = syscall.Kill(kids[1], syscall.SIGKILL)
+		}
+	}
+	j, err := Wait(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, j, rule.Broken, rule.DeadChild)
+	if !killed || time.Since(j.Case.Waited.Since) >= o.Timeout {
+		t.Errorf("killed %v, waited until the end", killed)
+	}
 }
 
 // A server that stands still is waited for as long as was asked: it may go on.

@@ -90,7 +90,7 @@ func waitLines(stderr io.Writer, timeout time.Duration) func(diagnose.WaitStatus
 		if onTerminal {
 			width, _ := terminal(stderr) // it may have changed
 			head := clock(s.Waited) + "  "
-			line := s.Note
+			line := report.OneLine(s.Note, max(2, width-1-len(head)))
 			if line == "" {
 				line = report.StatusLine(s.Judgement, max(2, width-1-len(head)))
 			}

@@ -95,8 +95,9 @@ func (n *novelty) remember(line string) bool {
 }
 
 // normal is a line without what differs each time it is written: numbers,
-// hexadecimal numbers, and with them times and addresses. A short number at the
-// end of a word is part of a name (TP0, layer12) and stays.
+// hexadecimal numbers, and with them times, addresses and UUIDs, and how often a
+// mark stands in a row (dots that grow). A short number at the end of a word is
+// part of a name (TP0, layer12) and stays.
 func normal(p []byte) []byte {
 	out := make([]byte, 0, min(len(p), maxNormal))
 	for i := 0; i < len(p) && len(out) < maxNormal; {
@@ -105,16 +106,40 @@ func normal(p []byte) []byte {
 			j++
 		}
 		if j == i {
-			if p[i] != ' ' || len(out) == 0 || out[len(out)-1] != ' ' {
+			if len(out) == 0 || p[i] >= 0x80 || out[len(out)-1] != p[i] {
 				out = append(out, p[i])
 			}
 			i++
+			continue
+		}
+		if n := uuid(p[i:]); n > 0 {
+			out = append(out, '#')
+			i += n
 			continue
 		}
 		out = append(out, normalWord(p[i:j])...)
 		i = j
 	}
 	return out
+}
+
+// uuid is the length of a UUID in its usual form (RFC 9562) at the beginning of
+// p, 0 if there is none: its groups are too short to be told from words.
+func uuid(p []byte) int {
+	const form = "00000000-0000-0000-0000-000000000000"
+	if len(p) < len(form) {
+		return 0
+	}
+	for i := range len(form) {
+		b := p[i]
+		if form[i] == '-' && b != '-' || form[i] != '-' && !isDigit(b) && (b|0x20 < 'a' || b|0x20 > 'f') {
+			return 0
+		}
+	}
+	if len(p) > len(form) && isWord(p[len(form)]) {
+		return 0
+	}
+	return len(form)
 }
 
 func isWord(b byte) bool { return class[b]&(isAlpha|isNumber) != 0 || b == '_' }

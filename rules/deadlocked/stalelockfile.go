@@ -24,17 +24,17 @@ process of the machine has the file open, and it is older than every process of
 the tree (or carries the mode that file_baton gives it, whose makers keep it
 open); where not all processes can be seen, it is hours old. And a thread of the
 tree waits for such a file: it wakes about ten times a second, in file_baton.py
-by Python's own stack or, where the environment names the directory, in the first
-thread of its process. On top of that nothing comes further over the window, and
-no compiler lives in the tree.
+by Python's own stack or, where that stack cannot be read and the environment
+names the directory, in the first thread of its process. On top of that nothing
+comes further over the window, and no compiler lives in the tree.
 
 Lock files of the filelock package (*.lock of the Hugging Face hub, flashinfer,
 torch inductor) are no such thing: what counts is the kernel's lock on them,
 which ends with its holder. Files of that kind that lie about are harmless.
 
 What would make it wrong: a directory named by the environment in which a lock
-lies about unused, beside a first thread that naps in the same rhythm for another
-reason. PyTorch since July
+lies about unused, beside a first thread, of no readable stack, that naps in the
+same rhythm for another reason. PyTorch since July
 2026 takes the kernel's lock instead; an old file may stay beside it. A directory
 shared with other machines keeps the rule silent.
 

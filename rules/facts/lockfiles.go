@@ -95,11 +95,14 @@ func (l *LockFile) doubt(c *evidence.Cache) string {
 	return ""
 }
 
-// WaitedFor: more than a rhythm says that a thread waits for it. A home
-// directory holds what any program has left behind, so Python's own stack must
-// name the waiter; a directory that the server was told to use is its own.
+// WaitedFor: more than a rhythm says that a thread waits for it: Python's own
+// stack names the waiter. Where that stack is not known, the rhythm is enough in
+// a directory that the server was told to use; a home directory holds what any
+// program has left behind. A stack that is known and names another place speaks
+// against it: whoever waits for a file or for a peer of its own naps as well.
 func (l *LockFile) WaitedFor(s *evidence.Snapshot) bool {
-	return slices.ContainsFunc(l.Waits, func(n Nap) bool { return n.InWaiter }) || len(l.Waits) > 0 && s.Caches[l.Cache].Variable != ""
+	named := s.Caches[l.Cache].Variable != ""
+	return slices.ContainsFunc(l.Waits, func(n Nap) bool { return n.InWaiter || named && !n.InPython })
 }
 
 // olderThanAll: start times are exact to a second, and file systems to two.
@@ -126,7 +129,8 @@ func napsFor(s *evidence.Snapshot, f *Facts, l *evidence.LockFile, c *evidence.C
 		if n.PerS < slowest || n.PerS > fastest || slices.ContainsFunc(l.Holders, func(h evidence.FileHolder) bool { return h.PID == n.PID }) {
 			continue
 		}
-		in := waitsInPython(s, n.PID, n.TID)
+		var in string
+		in, n.InPython = waitsInPython(s, n.PID, n.TID)
 		switch {
 		case in == "file_baton.py" && l.Kind == evidence.LockPresence, in == "filelock" && l.Kind == evidence.LockKernel:
 		case in == "file_baton.py" || in == "filelock":
@@ -157,10 +161,10 @@ func supervises(s *evidence.Snapshot, f *Facts, pid int) bool {
 
 // waitsInPython is the library in which a Python thread waits for a lock file,
 // "elsewhere" for one that sleeps in an installed package, which would be torch
-// otherwise; "" if it is in none, or not known.
-func waitsInPython(s *evidence.Snapshot, pid, tid int) string {
+// otherwise; "" if it is in none, or not known. known tells these two apart.
+func waitsInPython(s *evidence.Snapshot, pid, tid int) (in string, known bool) {
 	if len(s.Waits) == 0 {
-		return ""
+		return "", false
 	}
 	look := &s.Waits[len(s.Waits)-1]
 	for i := range look.Python {
@@ -175,17 +179,18 @@ func waitsInPython(s *evidence.Snapshot, pid, tid int) string {
 			for _, frame := range t.Frames {
 				switch {
 				case strings.HasSuffix(frame.File, "/file_baton.py"):
-					return "file_baton.py"
+					return "file_baton.py", true
 				case strings.Contains(frame.File, "/filelock/"):
-					return "filelock"
+					return "filelock", true
 				}
 			}
 			if len(t.Frames) > 0 && (strings.Contains(t.Frames[0].File, "/site-packages/") || strings.Contains(t.Frames[0].File, "/dist-packages/")) {
-				return "elsewhere"
+				return "elsewhere", true
 			}
+			known = len(t.Frames) > 0
 		}
 	}
-	return ""
+	return "", known
 }
 
 // mayUse: the process is of an engine, has the library, or names the

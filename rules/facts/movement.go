@@ -43,6 +43,9 @@ type Move struct {
 	// At is where the later value stands in the snapshot; Value is it.
 	At    []any
 	Value float64
+	// Noise: it is what something that waits does by the way (see noise.go), and
+	// leads nowhere, however much it is.
+	Noise bool
 }
 
 // Movement is what moved between the first and the last frame.
@@ -63,6 +66,8 @@ type Movement struct {
 	demand map[int]float64
 	// ran and waited are the two parts of it, over all processes together.
 	ran, waited float64
+	// beside are processes of the tree that are no part of the server.
+	beside map[int]bool
 }
 
 // Delta is the sum of a kind over these processes; over all with none given.
@@ -175,16 +180,20 @@ func Between(s *evidence.Snapshot, from, to int) Movement {
 		return m
 	}
 	m.Looked = true
+	m.beside = besideServer(s)
 	for j := range last.Processes {
-		m.compare(first, &last.Processes[j], j)
+		if !m.beside[last.Processes[j].PID] {
+			m.compare(first, &last.Processes[j], j)
+		}
 	}
 	m.threads(s)
 	m.gpus(first, last)
 	m.logs(s)
 	m.queues(first, last)
-	m.births(first, last)
+	m.births(s, first, last)
 	m.caches(s)
 	m.pageCache(s)
+	m.markNoise(s)
 	sort.SliceStable(m.Moves, func(i, j int) bool { return m.Moves[i].Kind < m.Moves[j].Kind })
 	return m
 }
@@ -245,7 +254,7 @@ func (m *Movement) threads(s *evidence.Snapshot) {
 	for j := range s.Frames[b].Processes {
 		p := &s.Frames[b].Processes[j]
 		i := ProcessAt(&s.Frames[a], p.PID)
-		if i < 0 {
+		if i < 0 || m.beside[p.PID] {
 			continue
 		}
 		before := threadsByTID(&s.Frames[a].Processes[i])
@@ -313,10 +322,13 @@ func (m *Movement) queues(first, last *evidence.Frame) {
 	}
 }
 
-// births counts processes of the last frame that the first did not have.
-func (m *Movement) births(first, last *evidence.Frame) {
+// births counts processes of the last frame that the first did not have, as far
+// as they are the server's: tools that only look at something come and go beside
+// a server that hangs as well.
+func (m *Movement) births(s *evidence.Snapshot, first, last *evidence.Frame) {
 	for j := range last.Processes {
-		if ProcessAt(first, last.Processes[j].PID) < 0 && Lives(last.Processes[j].State) {
+		pid := last.Processes[j].PID
+		if ProcessAt(first, pid) < 0 && Lives(last.Processes[j].State) && !m.beside[pid] && !onlyLooks[nameOf(s, pid)] {
 			m.add(Move{Kind: Births, PID: last.Processes[j].PID, Delta: 1, Value: float64(last.Processes[j].PID),
 				At: []any{"frames", m.Last, "processes", j, "pid"}})
 		}

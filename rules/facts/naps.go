@@ -15,6 +15,8 @@ type Nap struct {
 	PerS float64
 	// InWaiter: by Python's stack it is in the library that waits for a lock file.
 	InWaiter bool
+	// InPython: Python's stack of the thread is known.
+	InPython bool
 	// Frame is the last frame that looked at it, Process and Thread its places
 	// there.
 	Frame, Process, Thread int

@@ -29,7 +29,7 @@ var strengthOf = map[Kind]int{
 // noise.
 func LeadsTowards(m *Move) bool {
 	least, counts := towards[m.Kind]
-	return counts && m.PerS >= least
+	return counts && m.PerS >= least && !m.Noise
 }
 
 // Furthest is the movement towards an end that says the most; nil if nothing

@@ -18,7 +18,9 @@ start (starting, download, communicator, autotune, graph capture, warm-up), and
 bytes, memory, new log content or processor time move as well. Without a log
 the start itself is the phase.
 
-Processor time alone is only likely, and so is a log line alone.
+Processor time alone is only likely, and so is a log line alone. Memory and bytes
+beside little processor time are likely as well, and looked at for the whole
+window: a thread that polls has both.
 
 What would make it wrong: a phase that spins for ever.
 
@@ -78,7 +80,9 @@ func evalPhaseMoves(c *rule.Case) []rule.Finding {
 	moved := facts.Furthest(&c.Moves)
 	switch {
 	case moved != nil && demand >= 0.05:
-		f.Strength = rule.Strong
+		if demand >= leastShare || !facts.MayBeByTheWay(moved) {
+			f.Strength = rule.Strong
+		}
 		f.Says = fmt.Sprintf("%s: %s, and %s.", named.says, facts.MoveSays(moved), uses(c, pid, share, demand))
 	case moved != nil:
 		f.Says = fmt.Sprintf("%s: %s.", named.says, facts.MoveSays(moved))

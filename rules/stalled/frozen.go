@@ -31,7 +31,7 @@ the container, which freezes it for seconds.
 Sources: Documentation/admin-guide/cgroup-v1/freezer-subsystem.rst,
 Documentation/admin-guide/cgroup-v2.rst (cgroup.freeze, cgroup.events).`,
 	Needs:      []evidence.Need{evidence.NeedTree, evidence.NeedMovement, evidence.NeedLimits},
-	Suppresses: []rule.ID{"no-movement", "no-answer", "accept-stuck", "engine-stuck", "ready-by-its-word", "starved"},
+	Suppresses: append([]rule.ID{"phase-moves", "starved"}, othersMove...),
 	Eval:       evalFrozen,
 	Against: func(c *rule.Case) *rule.Because {
 		for n := len(c.Frames) - 1; n >= 0; n-- {

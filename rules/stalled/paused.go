@@ -19,6 +19,8 @@ var Paused = rule.Rule{
 t (stopped by a tracer) in every look. Such a process does nothing until it is
 continued, and everything that waits for it waits too. Profilers and the
 engines' own watchdogs leave processes in this state as well as people do.
+A part that is stopped outranks what the others still do: without it they come to
+no end. A script that started the server is no part of it.
 
 A tracer that is attached while the threads run is no pause.
 
@@ -27,10 +29,15 @@ when it was seen.
 
 Sources: proc_pid_stat(5) field 3, proc_pid_status(5) TracerPid, signal(7).`,
 	Needs:      []evidence.Need{evidence.NeedTree, evidence.NeedMovement},
-	Suppresses: []rule.ID{"no-movement", "no-answer", "accept-stuck", "engine-stuck", "ready-by-its-word", "phase-moves"},
+	Suppresses: append([]rule.ID{"phase-moves"}, othersMove...),
 	Eval:       evalPaused,
 	Against:    againstPaused,
 }
+
+// othersMove are the rules that a part which stands still silences: about the
+// silence of the server, and about what its other parts still do.
+var othersMove = []rule.ID{"no-movement", "no-answer", "accept-stuck", "engine-stuck", "ready-by-its-word", "weights-read", "weights-convert", "graph-compile", "kernel-build",
+	"waits-for-build", "download", "says-loading", "waiting-for-peer"}
 
 func evalPaused(c *rule.Case) []rule.Finding {
 	var found []rule.Finding
@@ -104,7 +111,10 @@ func stoppedBySignal(c *rule.Case) pids {
 // matters: the process is the server itself, answers its door, is a part the
 // engine cannot do without, or one of its compilers, all of which are stopped.
 func matters(c *rule.Case, pid int) bool {
-	return pid == c.Target.PID || pid == c.Engine.MainPID || pid == c.Door.PID(c.Snapshot) || c.Engine.Roles[pid].Head ||
+	// A script above the server may stand still, and the server go on.
+	target := pid == c.Target.PID && c.Engine.MainPID == 0
+	door := c.Door.Listener >= 0 && pid == c.Sockets.Listeners[c.Door.Listener].PID
+	return target || door || pid == c.Engine.MainPID || c.Engine.Roles[pid].Head ||
 		c.Compilers.Stopped && slices.ContainsFunc(c.Compilers.At, func(i int) bool { return c.Processes[i].PID == pid }) ||
 		c.Engine.Untitled[pid] && slices.ContainsFunc(c.Heads, func(h facts.HeadCount) bool { return len(h.Living) < h.Expected })
 }

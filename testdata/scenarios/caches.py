@@ -2,8 +2,9 @@
 called "vllm" and run that as "python3 vllm serve MODEL", which looks like the
 engine. The mode is in CACHES_MODE, the directory in CACHES_DIR.
 
-  wait       look for DIR/ext/lock ten times a second, as file_baton.py does
-  torch      the same in a module called file_baton.py, in CACHES_DIR/utils
+  wait       look for CACHES_LOCK, or else DIR/ext/lock, ten times a second in a
+             module called file_baton.py, in CACHES_DIR/utils, as torch does
+  peer       look for DIR/go in the same rhythm: another machine makes it
   build      lock DIR/ext/build.lock with flock(2), run DIR/nvcc, and let three
              forked ranks wait in flock(2) for it
   baton      the same with a file that counts by its existence: the first rank
@@ -87,10 +88,6 @@ def download():
 
 
 if mode == "wait":
-    print("ready", flush=True)
-    wait()
-    time.sleep(300)
-elif mode == "torch":
     os.makedirs(os.path.join(base, "utils"), exist_ok=True)
     with open(os.path.join(base, "utils", "file_baton.py"), "w") as f:
         f.write("import os, time\ndef wait(path):\n    while os.path.exists(path):\n        time.sleep(0.1)\n")
@@ -98,7 +95,13 @@ elif mode == "torch":
     import file_baton
 
     print("ready", flush=True)
-    file_baton.wait(os.environ["CACHES_LOCK"])
+    file_baton.wait(os.environ.get("CACHES_LOCK", baton))
+    print("gone", flush=True)
+    time.sleep(300)
+elif mode == "peer":
+    print("ready", flush=True)
+    while not os.path.exists(os.path.join(base, "go")):
+        time.sleep(0.1)
 elif mode in ("build", "filelock"):
     fd = os.open(os.path.join(base, "ext", "build.lock"), os.O_RDWR | os.O_CREAT)
     # Not inherited: a lock of flock(2) belongs to whoever has the descriptor.

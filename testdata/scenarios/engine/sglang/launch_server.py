@@ -11,6 +11,7 @@ usage: PYTHONPATH=testdata/scenarios/engine python3 -m sglang.launch_server \
   early         only TP0 exists yet: the launcher works before it starts the next
   absent        the last scheduler was never started; the others wait in the store
   met           all have met, and read weights
+  reaps         the same without a word in the log; the launcher reaps who ends
   syn           TP1 tries to reach a port that answers nothing: its queue is full
   refused       TP1 tries to reach a port at which nobody listens, and logs it
   placement     Ray has no place for the workers; each second a line says so
@@ -44,6 +45,8 @@ libc = ctypes.CDLL(None)
 
 
 def log(rank, text):
+    if mode == "reaps":
+        return
     now = time.strftime("%Y-%m-%d %H:%M:%S")
     os.write(2, f"[{now}{' ' + rank if rank else ''}] {text}\n".encode())
 
@@ -121,6 +124,8 @@ def scheduler(rank, store):
         want = ranks - 1
         while len(peers) < want:
             peers.append(l.accept()[0])
+        if mode == "reaps":
+            l.close()  # what listens may be up
         own = peers[0]
     else:
         own = socket.create_connection(store.getsockname())
@@ -144,7 +149,7 @@ def scheduler(rank, store):
         while own.recv(4096):
             pass
     log(name, "Load weight begin. avail mem=19.94 GB")
-    if mode in ("met", "dies"):
+    if mode in ("met", "dies", "reaps"):
         if mode == "dies" and rank == 1:
             time.sleep(2)
             os.kill(os.getpid(), signal.SIGKILL)
@@ -168,6 +173,8 @@ def serve():
     threading.Thread(target=server.serve_forever, daemon=True).start()
 
 
+if mode == "reaps":
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 log("", "server_args=ServerArgs(model_path='fake', tp_size=%d)" % ranks)
 store = socket.create_server(("127.0.0.1", 0))
 if mode == "refused":
@@ -177,7 +184,7 @@ if mode == "refused":
 started = 0 if mode == "placement" else 1 if mode == "early" else ranks - 1 if mode in ("absent", "orphans") else ranks
 kids = [child("sglang::scheduler_TP%d" % r, scheduler, r, store) for r in range(started)]
 if mode not in ("early", "placement"):
-    kids.append(child("sglang::detokenizer", rest))
+    kids.append(child("sglang::detokenizer", lambda: (mode == "reaps" and store.close(), rest())))
 if mode != "refused":
     store.close()
 time.sleep(1)
