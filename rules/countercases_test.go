@@ -8,7 +8,7 @@ import (
 // counted adds a reading of vLLM's counters.
 func (b *snap) counted(during string, seconds, running, waiting, tokens float64) *snap {
 	b.s.Counters = append(b.s.Counters, evidence.CounterLook{SinceMS: seconds * 1000, During: during, Endpoint: "/metrics", Engine: "vllm",
-		Running: &running, Waiting: &waiting, GeneratedTokens: &tokens, PromptTokens: ptr(58.0), CacheUsage: ptr(0.1)})
+		Running: &running, Waiting: &waiting, GeneratedTokens: &tokens, Steps: &tokens, PromptTokens: ptr(58.0), CacheUsage: ptr(0.1)})
 	return b
 }
 
@@ -66,6 +66,25 @@ func counterCases() []builtCase {
 			Sentence: []string{"while it has 3 other requests"}, Warnings: []string{"other traffic"},
 		}, func() *evidence.Snapshot {
 			return answers().counted("", 0.3, 3, 0, 149).counted("check", 0.9, 3, 0, 149).done()
+		}},
+		{"ready-counters-behind", want{
+			Says:    "SGLang's counters are some steps behind: 0 before the question, 6 after its answer",
+			Verdict: rule.Ready, Cause: rule.Busy, Strength: rule.Proved, ExitCode: 0,
+			Findings: []rule.ID{"answers", "other-traffic"}, Sentence: []string{"while it has 5 other requests"},
+		}, func() *evidence.Snapshot {
+			return answers().counted("", 0.5, 0, 0, 50).counted("check", 15.6, 6, 0, 71).done()
+		}},
+		{"engine-counts-at-the-end", want{
+			Says:    "Six long answers under way in an engine that counts tokens when a request is over: nothing follows from a counter that stands",
+			Verdict: rule.Unknown, Cause: rule.NotAsked, Strength: rule.Open, ExitCode: 9,
+			Findings: []rule.ID{"other-traffic"}, Near: []rule.ID{"engine-stuck"},
+		}, func() *evidence.Snapshot {
+			b := upServer(moves{}).counted("", 0.3, 6, 0, 149).counted("", 6.4, 6, 0, 149)
+			for i := range b.s.Counters {
+				b.s.Counters[i].Steps = nil
+			}
+			b.s.Asked.NoCheck, b.s.Logs = true, nil
+			return b.done()
 		}},
 		{"ready-by-counters-idle", want{
 			Says:    "Clients keep connections open, and nothing runs",

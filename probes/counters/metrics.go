@@ -31,6 +31,7 @@ func parseMetrics(body []byte) (evidence.CounterLook, bool, error) {
 		look := evidence.CounterLook{Engine: n.engine}
 		look.Running, look.Waiting = sum(families, n.running), sum(families, n.waiting)
 		look.GeneratedTokens, look.PromptTokens = sum(families, n.generated), sum(families, n.prompt)
+		look.Steps = sum(families, n.steps)
 		look.CacheUsage = most(families, n.cache)
 		if look.Running != nil || look.Waiting != nil || look.GeneratedTokens != nil {
 			return look, true, nil

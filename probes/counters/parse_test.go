@@ -14,9 +14,9 @@ func n(v float64) *float64 { return &v }
 
 func TestMetrics(t *testing.T) {
 	for engine, want := range map[string]evidence.CounterLook{
-		"vllm":     {Running: n(3), Waiting: n(4), GeneratedTokens: n(150), PromptTokens: n(58), CacheUsage: n(0.5)},
-		"sglang":   {Running: n(3), Waiting: n(0), GeneratedTokens: n(7557572), PromptTokens: n(8128902), CacheUsage: n(0.08)},
-		"llamacpp": {Running: n(1), Waiting: n(0), GeneratedTokens: n(9), PromptTokens: n(41)},
+		"vllm":     {Running: n(3), Waiting: n(4), GeneratedTokens: n(150), PromptTokens: n(58), Steps: n(150), CacheUsage: n(0.5)},
+		"sglang":   {Running: n(3), Waiting: n(0), GeneratedTokens: n(7557572), PromptTokens: n(8128902), Steps: n(900), CacheUsage: n(0.08)},
+		"llamacpp": {Running: n(1), Waiting: n(0), GeneratedTokens: n(9), PromptTokens: n(41), Steps: n(12)},
 		"tgi":      {Running: n(5), Waiting: n(2), GeneratedTokens: n(400), PromptTokens: n(37)},
 		"triton":   {Waiting: n(3), GeneratedTokens: n(15)},
 	} {

@@ -32,9 +32,10 @@ type endpoint struct {
 
 // endpoints are the places in the order in which they are tried.
 var endpoints = []endpoint{
+	// Before its metrics, which count tokens when their request is over.
+	{path: "/slots", parse: always(parseSlots), of: "llamacpp"},
 	{path: "/metrics", parse: parseMetrics},
 	{path: "/metrics/", parse: parseMetrics, behind: "/metrics"},
-	{path: "/slots", parse: always(parseSlots), of: "llamacpp"},
 	{path: "/v1/loads", parse: always(parseLoads), of: "sglang"},
 }
 

@@ -60,7 +60,7 @@ func parseSlots(body []byte) (evidence.CounterLook, error) {
 	look.Running = &running
 	if counts {
 		// A sum over the requests under way, which falls when one begins anew.
-		look.GeneratedTokens, look.PerRequest = &tokens, true
+		look.GeneratedTokens, look.Steps, look.PerRequest = &tokens, &tokens, true
 	}
 	return look, nil
 }

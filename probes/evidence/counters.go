@@ -19,6 +19,9 @@ type CounterLook struct {
 	GeneratedTokens *float64 `json:"generated_tokens,omitempty"`
 	PromptTokens    *float64 `json:"prompt_tokens,omitempty"`
 	PerRequest      bool     `json:"per_request,omitempty"`
+	// Steps grows with every step in which the engine makes tokens, or every few; its
+	// unit is the engine's. Nil: nothing that it shows moves before a request is over.
+	Steps *float64 `json:"steps,omitempty"`
 	// CacheUsage is the share of the KV cache in use, 0 to 1.
 	CacheUsage *float64 `json:"cache_usage,omitempty"`
 }

@@ -7,10 +7,16 @@ import (
 	"github.com/whyhang/whyhang/probes/evidence"
 )
 
-// frozenS is how long tokens must stand still while requests run, in seconds. An
-// engine under load makes some in every step; between two steps of a healthy one
-// are milliseconds, and a prefill of a long prompt takes seconds.
-const frozenS = 5
+// frozenS is how long the steps must stand still while requests run, in seconds:
+// between two steps of a healthy engine are milliseconds, and a prefill of a long
+// prompt takes seconds. SGLang brings its counters up to date every 40 steps of
+// decoding (--decode-log-interval), which on a CPU can be 20 s.
+func frozenS(engine string) float64 {
+	if engine == "sglang" {
+		return 30
+	}
+	return 5
+}
 
 // Counters are what the engine says of itself. Counters that stand still never
 // prove health: a dead engine's say "nothing runs".
@@ -18,8 +24,8 @@ type Counters struct {
 	// Before is the last reading before the server was asked, -1 if there is none.
 	Before int
 	// FrozenFrom and FrozenTo are the first and the last of the readings at the end
-	// in which requests ran and no token moved; -1 where they span less than
-	// frozenS seconds.
+	// in which requests ran and the engine made no step; -1 where they span less
+	// than frozenS seconds.
 	FrozenFrom, FrozenTo int
 	// MovedFrom and MovedTo are two readings between which tokens were made that
 	// whyhang did not ask for; -1 if there are none.
@@ -48,18 +54,21 @@ func (c *Counters) frozen(s *evidence.Snapshot) {
 	for from > 0 && stands(&s.Counters[from-1], &s.Counters[last]) {
 		from--
 	}
-	if from < last && stands(&s.Counters[from], &s.Counters[last]) && s.Counters[last].SinceMS-s.Counters[from].SinceMS >= frozenS*1000 {
+	if from < last && stands(&s.Counters[from], &s.Counters[last]) && s.Counters[last].SinceMS-s.Counters[from].SinceMS >= 1000*frozenS(s.Counters[last].Engine) {
 		c.FrozenFrom, c.FrozenTo = from, last
 	}
 }
 
 func stands(a, b *evidence.CounterLook) bool {
-	return runs(a) && runs(b) && same(a.GeneratedTokens, b.GeneratedTokens) && (a.PromptTokens == nil || same(a.PromptTokens, b.PromptTokens))
+	return runs(a) && runs(b) && a.Endpoint == b.Endpoint && same(a.Steps, b.Steps) && equal(a.GeneratedTokens, b.GeneratedTokens) &&
+		equal(a.PromptTokens, b.PromptTokens) && equal(a.CacheUsage, b.CacheUsage)
 }
 
 func runs(l *evidence.CounterLook) bool { return l.Running != nil && *l.Running > 0 }
 
-func same(a, b *float64) bool { return a != nil && b != nil && *a == *b }
+// same: both are known and the same; equal: the same, or both not known.
+func same(a, b *float64) bool  { return a != nil && b != nil && *a == *b }
+func equal(a, b *float64) bool { return a == nil && b == nil || same(a, b) }
 
 // moved compares the first and the last reading. The answers to whyhang's own
 // questions are taken off, twice: engines count tokens that they do not send.
@@ -83,19 +92,46 @@ func (c *Counters) moved(s *evidence.Snapshot) {
 	}
 }
 
-// Others is how many requests ran or waited before whyhang asked; 0 also where
-// nothing is known of it.
-func (c *Counters) Others(s *evidence.Snapshot) float64 {
+// Others is how many requests of others there were, and in which reading: those
+// before whyhang asked, or those after its answer but for one, as its own may still
+// be counted. SGLang's numbers are behind by some steps: a 0 before says little.
+// 0 and -1 also where nothing is known of it.
+func (c *Counters) Others(s *evidence.Snapshot) (n float64, at int) {
 	if c.Before < 0 {
-		return 0
+		return 0, -1
 	}
-	n := 0.0
-	for _, v := range []*float64{s.Counters[c.Before].Running, s.Counters[c.Before].Waiting} {
+	if n = underWay(&s.Counters[c.Before]); n > 0 {
+		return n, c.Before
+	}
+	if last := len(s.Counters) - 1; last > c.Before && answered(s) {
+		if n = underWay(&s.Counters[last]) - 1; n > 0 {
+			return n, last
+		}
+	}
+	return 0, -1
+}
+
+// Idle: nothing ran in any reading, and nobody else's token was made.
+func (c *Counters) Idle(s *evidence.Snapshot) bool {
+	for i := range s.Counters {
+		if s.Counters[i].Running == nil || underWay(&s.Counters[i]) > 0 {
+			return false
+		}
+	}
+	return len(s.Counters) > 1 && c.MovedFrom < 0
+}
+
+func underWay(l *evidence.CounterLook) (n float64) {
+	for _, v := range []*float64{l.Running, l.Waiting} {
 		if v != nil {
 			n += *v
 		}
 	}
 	return n
+}
+
+func answered(s *evidence.Snapshot) bool {
+	return s.Check != nil && (s.Check.Verdict == evidence.CheckPass || s.Check.Verdict == evidence.CheckPassTruncated)
 }
 
 // CounterSays is one reading in words: "2 requests run, 5 wait".

@@ -82,14 +82,13 @@ func readyLine(c *rule.Case) []rule.Cite {
 
 // occupation says what a ready server does now, and sets the finding's cause.
 func occupation(c *rule.Case, f *rule.Finding) string {
-	if k := &c.Counted; k.Before >= 0 && c.Snapshot.Counters[k.Before].Running != nil {
-		cite := c.Cite("its own counters before it was asked", "counters", k.Before, "running")
-		if n := k.Others(c.Snapshot); n > 0 {
-			f.Cause = rule.Busy
-			f.Cites = append(f.Cites, cite)
-			return fmt.Sprintf(", while it has %s", others(n))
-		}
-		f.Cites = append(f.Cites, cite)
+	if n, at := c.Counted.Others(c.Snapshot); n > 0 {
+		f.Cause = rule.Busy
+		f.Cites = append(f.Cites, c.Cite("requests under way, by its own counters", "counters", at, facts.CounterField(&c.Snapshot.Counters[at])))
+		return fmt.Sprintf(", while it has %s", others(n))
+	}
+	if c.Counted.Idle(c.Snapshot) {
+		f.Cites = append(f.Cites, c.Cite("requests that run, by its own counters", "counters", c.Counted.Before, "running"))
 	} else if n, cites := inFlight(c); n > 0 {
 		f.Cause = rule.Busy
 		f.Cites = append(f.Cites, cites...)

@@ -24,10 +24,14 @@ Sources: the engine's /metrics, /slots or /v1/loads (probes/counters).`,
 		k := &c.Counted
 		var says string
 		var cite rule.Cite
-		switch n := k.Others(c.Snapshot); {
+		switch n, at := k.Others(c.Snapshot); {
 		case n > 0:
-			says = "Before whyhang asked, " + facts.CounterSays(&c.Snapshot.Counters[k.Before]) + ", by its own counters."
-			cite = c.Cite("its counters before it was asked", "counters", k.Before, facts.CounterField(&c.Snapshot.Counters[k.Before]))
+			when := "Before whyhang asked"
+			if at != k.Before {
+				when = "After whyhang had its answer"
+			}
+			says = when + ", " + facts.CounterSays(&c.Snapshot.Counters[at]) + ", by its own counters."
+			cite = c.Cite("its own counters", "counters", at, facts.CounterField(&c.Snapshot.Counters[at]))
 		case k.MovedFrom >= 0:
 			says = fmt.Sprintf("It made at least %.0f tokens in %.0f s that whyhang did not ask for, by its own counters.", k.Moved, k.Seconds)
 			cite = c.Cite("tokens it has generated", "counters", k.MovedTo, "generated_tokens")
