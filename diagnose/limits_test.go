@@ -224,14 +224,14 @@ func TestStarvedByQuota(t *testing.T) {
 	}
 }
 
-// No quota: thirty others take the processors. All of them together are in a
+// No quota: a hundred others take the processors. All of them together are in a
 // group that yields to everybody else on the machine.
 func TestStarvedByCrowd(t *testing.T) {
 	dir := cgroup(t, "cpu")
 	setting(t, dir, "cpu.shares", "2")
 	s := scenario.Start(t, "convert", filepath.Join(t.TempDir(), "model.safetensors"), "64", "in-place")
 	t.Cleanup(s.End)
-	for range 30 {
+	for range 100 {
 		other := scenario.Start(t, "convert", "-", "0")
 		t.Cleanup(other.End)
 		put(t, dir, other.PID)

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -129,5 +130,6 @@ func decode(r io.Reader) (*evidence.Snapshot, error) {
 		}
 		return nil, fmt.Errorf("has schema %q; this version reads %s", s.Schema, evidence.SnapshotSchema)
 	}
+	bounded(reflect.ValueOf(&s))
 	return &s, nil
 }

@@ -57,7 +57,7 @@ func TestMuteServers(t *testing.T) {
 		cause   rule.Cause
 	}{
 		{"prefill=60", rule.Unknown, rule.Conflicting},
-		{"stuck=60", rule.Unresponsive, rule.NoAnswer},
+		{"stuck=60", rule.Unresponsive, rule.AcceptStuck},
 	} {
 		t.Run(tc.steps, func(t *testing.T) {
 			t.Parallel()

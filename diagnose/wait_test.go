@@ -153,7 +153,7 @@ func TestWaitForNothing(t *testing.T) {
 	t.Run("answers nobody", func(t *testing.T) {
 		p := newStarting(t).start(t, "read=20/20;mute")
 		j, _ := waited(t, patient(p.PID, 3*time.Minute))
-		expect(t, j, rule.Unresponsive, rule.NoAnswer)
+		expect(t, j, rule.Unresponsive, rule.AcceptStuck)
 	})
 	t.Run("no such process", func(t *testing.T) {
 		j, _ := waited(t, patient(1<<22-1, time.Minute))

@@ -88,7 +88,7 @@ func (k *checker) run(ctx context.Context) {
 	k.tell("GET /health")
 	var f *failure
 	k.check.HealthStatus, k.health, f = k.Client.health(ctx)
-	if t := k.Client.overTLS(); t != nil && wantsTLS(k.check.HealthStatus, k.health, f) {
+	if t := k.Client.OverTLS(); t != nil && wantsTLS(k.check.HealthStatus, k.health, f) {
 		k.tell("GET /health over TLS")
 		if status, body, f2 := t.health(ctx); f2 == nil {
 			k.Client, k.check.HealthStatus, k.health, f = t, status, body, nil

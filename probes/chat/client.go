@@ -108,8 +108,8 @@ func (c *Client) At(url string) *Client {
 	return &Client{BaseURL: base, Socket: c.Socket, Dial: c.Dial, APIKey: c.APIKey, KeyFrom: c.KeyFrom, UserAgent: c.UserAgent}
 }
 
-// overTLS is the same server asked over https; nil if c does so already.
-func (c *Client) overTLS() *Client {
+// OverTLS is the same server asked over https; nil if c does so already.
+func (c *Client) OverTLS() *Client {
 	u, err := c.base()
 	if err != nil || u.Scheme == "https" {
 		return nil

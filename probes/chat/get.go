@@ -22,3 +22,11 @@ func TimedOut(err error) bool {
 	var f *failure
 	return errors.As(err, &f) && (f.kind == headersTimeout || f.kind == connectTimeout)
 }
+
+// SpeaksTLS says whether what Get came to over plain HTTP looks like a server that
+// speaks TLS.
+func SpeaksTLS(status int, body []byte, err error) bool {
+	var f *failure
+	errors.As(err, &f)
+	return wantsTLS(status, errorText(body), f)
+}

@@ -80,6 +80,11 @@ func (r *Reader) read(ctx context.Context) (*evidence.CounterLook, evidence.Prob
 			continue
 		}
 		status, body, err := r.Client.Get(ctx, e.path, limit, maxBody)
+		if t := r.Client.OverTLS(); t != nil && r.at == nil && chat.SpeaksTLS(status, body, err) {
+			if status2, body2, err2 := t.Get(ctx, e.path, limit, maxBody); err2 == nil {
+				r.Client, status, body, err = t, status2, body2, nil
+			}
+		}
 		switch {
 		case err != nil:
 			run.Status, run.Detail = evidence.Failed, "GET "+e.path+": "+err.Error()

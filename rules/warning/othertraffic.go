@@ -22,6 +22,9 @@ Sources: the engine's /metrics, /slots or /v1/loads (probes/counters).`,
 	Needs: []evidence.Need{evidence.NeedSockets},
 	Eval: func(c *rule.Case) []rule.Finding {
 		k := &c.Counted
+		if c.Door.Place(c.Snapshot, c.Asked.URL) == facts.PlaceElsewhere {
+			return nil // the counters of somebody else
+		}
 		var says string
 		var cite rule.Cite
 		switch n, at := k.Others(c.Snapshot); {

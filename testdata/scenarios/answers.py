@@ -147,6 +147,8 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
         return connection, address or ("", 0)
 
 
+if args.uds and args.uds.startswith("@"):
+    args.uds = "\0" + args.uds[1:]
 server = Server(args.uds or (args.host, args.port), Handler)
 if args.tls:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
