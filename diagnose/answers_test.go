@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -239,6 +240,45 @@ func TestEngineStuck(t *testing.T) {
 	expect(t, j, rule.Unresponsive, rule.EngineStuck)
 	if j.Strength != rule.Likely || j.Case.Check != nil {
 		t.Errorf("not asked: %s", j.Strength)
+	}
+}
+
+// A server that turns requests away is busy where its counters show that it works
+// for others, and nobody knows where they do not move.
+func TestTurnedAway(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		args    []string
+		verdict rule.Verdict
+		cause   rule.Cause
+	}{
+		{"works", []string{"--metrics"}, rule.Ready, rule.Busy},
+		{"stuck", []string{"--metrics", "--stuck", "engine"}, rule.Unresponsive, rule.EngineStuck},
+		{"no counters", nil, rule.Unknown, rule.Conflicting},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s, _ := answering(t, append(tc.args, "--most", "1")...)
+			go func() {
+				body := `{"model":"small","messages":[],"max_tokens":5000}`
+				if response, err := http.Post("http://127.0.0.1:"+s.Ready+"/v1/chat/completions", "application/json", strings.NewReader(body)); err == nil {
+					_, _ = io.Copy(io.Discard, response.Body)
+					response.Body.Close()
+				}
+			}()
+			time.Sleep(500 * time.Millisecond)
+			j := diagnosed(t, asksOnly(s.PID))
+			expect(t, j, tc.verdict, tc.cause)
+			if c := j.Case.Check; c == nil || c.Verdict != evidence.CheckBusy {
+				t.Errorf("%s; check %+v", j.Sentence, c)
+			}
+			o := asksOnly(s.PID)
+			o.NoCheck = true
+			j = diagnosed(t, o)
+			if j.Verdict != tc.verdict || j.Case.Check != nil {
+				t.Errorf("not asked: %s (%s): %s", j.Verdict, j.Cause, j.Sentence)
+			}
+		})
 	}
 }
 

@@ -120,6 +120,9 @@ func (r *run) ask(ctx context.Context, j *rules.Judgement) {
 	r.note(run)
 	if len(r.s.Counters) > 0 {
 		watch.look(ctx, r, "check")
+		if check.Verdict == evidence.CheckBusy {
+			watch.watch(ctx, r, "check")
+		}
 	}
 	r.frame(ctx, frameOptions{during: "check"})
 	if !r.alive() || ctx.Err() != nil {

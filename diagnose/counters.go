@@ -70,13 +70,19 @@ func (r *run) countersAlone(ctx context.Context, j *rules.Judgement) {
 		return
 	}
 	w := newCountersWatch(client, j)
-	first := w.look(ctx, r, "")
-	if first == nil || first.Running == nil || *first.Running == 0 {
+	w.look(ctx, r, "")
+	w.watch(ctx, r, "")
+}
+
+// watch looks on for countersGap if requests run: whether tokens move.
+func (w *countersWatch) watch(ctx context.Context, r *run, during string) {
+	n := len(r.s.Counters)
+	if n == 0 || r.s.Counters[n-1].Running == nil || *r.s.Counters[n-1].Running == 0 {
 		return
 	}
 	for until := time.Now().Add(countersGap); time.Now().Before(until) && ctx.Err() == nil; {
 		pause(ctx, countersGap/4)
-		w.look(ctx, r, "")
-		r.frame(ctx, frameOptions{})
+		w.look(ctx, r, during)
+		r.frame(ctx, frameOptions{during: during})
 	}
 }

@@ -38,6 +38,7 @@ type waiter struct {
 	WaitOptions
 	since, until time.Time
 	pid          int
+	parts        []int // the processes of its tree at last
 	seen         evidence.Waited
 	stalls       stallBook
 	closer       closeLooks
@@ -77,8 +78,13 @@ func (w *waiter) oneLife(ctx context.Context) (j *rules.Judgement, last *evidenc
 	for {
 		j = s.look(ctx)
 		w.seen.Looks++
-		if len(s.r.s.Processes) > 0 {
-			last = &s.r.s.Processes[0]
+		// A process that has ended and is not reaped yet has no command line.
+		if p := s.r.s.Processes; len(p) > 0 && (last == nil || len(p[0].Argv) > 0) {
+			was := p[0]
+			last, w.parts = &was, w.parts[:0]
+			for i := range p {
+				w.parts = append(w.parts, p[i].PID)
+			}
 		}
 		w.stalls.note(s, j)
 		switch {
@@ -168,7 +174,7 @@ func (w *waiter) successor(ctx context.Context, ended *evidence.Process, j *rule
 	}
 	defer reader.Close()
 	for ctx.Err() == nil && time.Now().Before(w.until) {
-		if pid := reader.Successor(ctx, ended); pid != 0 {
+		if pid := reader.Successor(ctx, ended, w.parts); pid != 0 {
 			w.tell(j, fmt.Sprintf("process %d took the place of %d", pid, ended.PID))
 			return pid
 		}

@@ -21,6 +21,7 @@ func All() []*rule.Rule {
 		&broken.LeftBehind,
 		&ready.Answers,
 		&ready.ByItsWord,
+		&ready.ByCounters,
 		&deadlocked.LockCycle,
 		&deadlocked.PipeCycle,
 		&deadlocked.GILCycle,

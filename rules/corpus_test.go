@@ -42,6 +42,8 @@ type want struct {
 	// Sentence are pieces of the sentence; Warnings the details of warnings.
 	Sentence []string `json:"sentence,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
+	// NotKnown are pieces of what the report must list as not known, "rule: what".
+	NotKnown []string `json:"not_known,omitempty"`
 }
 
 func TestCorpus(t *testing.T) {
@@ -49,7 +51,7 @@ func TestCorpus(t *testing.T) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			s, w := load(t, dir)
 			j := rules.Judge(s)
-			got := want{Says: w.Says, Verdict: j.Verdict, Cause: j.Cause, Strength: j.Strength, ExitCode: j.ExitCode, Near: w.Near, Sentence: w.Sentence, Warnings: w.Warnings}
+			got := want{Says: w.Says, Verdict: j.Verdict, Cause: j.Cause, Strength: j.Strength, ExitCode: j.ExitCode, Near: w.Near, Sentence: w.Sentence, Warnings: w.Warnings, NotKnown: w.NotKnown}
 			for _, f := range j.Findings {
 				if !slices.Contains(got.Findings, f.Rule) {
 					got.Findings = append(got.Findings, f.Rule)
@@ -71,6 +73,11 @@ func TestCorpus(t *testing.T) {
 			for _, detail := range w.Warnings {
 				if !slices.ContainsFunc(j.Warnings, func(w rule.Warning) bool { return w.Detail == detail && w.Effect != "" }) {
 					t.Errorf("no warning with an effect about %q: %+v", detail, j.Warnings)
+				}
+			}
+			for _, piece := range w.NotKnown {
+				if !slices.ContainsFunc(j.NotEvaluated, func(n rules.NotEvaluated) bool { return strings.Contains(string(n.Rule)+": "+n.Missing, piece) }) {
+					t.Errorf("%q is not listed as not known: %+v", piece, j.NotEvaluated)
 				}
 			}
 			checkCites(t, s, j)

@@ -17,6 +17,10 @@ func counterCases() []builtCase {
 	unanswered := func(m moves) *snap {
 		return upServer(moves{}).askedFor(m, 1, 2, 11).queues(8081, 0).checked(evidence.CheckError, "no headers within 10 s", mute)
 	}
+	turnedAway := func() *snap {
+		e := evidence.Exchange{Prompt: "What is 2+2? Reply in one word.", MaxTokens: 32, HTTPStatus: 429, ErrorType: "http_4xx", Error: `it answers HTTP 429, "Model is overloaded"`}
+		return upServer(moves{}).askedFor(moves{}, 1, 2, 11).queues(8081, 0).checked(evidence.CheckBusy, `it answers HTTP 429, "Model is overloaded"`, e)
+	}
 	answers := func() *snap {
 		return upServer(moves{}).checked(evidence.CheckPass, `it answered "4" in 0.4 s`, answered("4"))
 	}
@@ -49,6 +53,27 @@ func counterCases() []builtCase {
 			Findings: []rule.ID{"other-traffic", "no-answer"}, Near: []rule.ID{"engine-stuck"}, Sentence: []string{"It is busy and has not answered yet"},
 		}, func() *evidence.Snapshot {
 			return unanswered(moves{}).counted("", 0.3, 8, 30, 149).counted("check", 3.5, 8, 31, 400).counted("check", 11.2, 8, 31, 1200).done()
+		}},
+		{"busy-turned-away", want{
+			Says:    "It turns the question away and makes tokens for others: ready, by its counters",
+			Verdict: rule.Ready, Cause: rule.Busy, Strength: rule.Strong, ExitCode: 0,
+			Findings: []rule.ID{"ready-by-counters", "other-traffic"}, Near: []rule.ID{"engine-stuck"}, Sentence: []string{"up and busy", "HTTP 429"},
+		}, func() *evidence.Snapshot {
+			return turnedAway().counted("", 0.3, 8, 0, 149).counted("check", 3.5, 8, 0, 400).counted("check", 6.5, 8, 0, 700).done()
+		}},
+		{"busy-turned-away-stuck", want{
+			Says:    "The twin: it turns the question away and its engine makes nothing",
+			Verdict: rule.Unresponsive, Cause: rule.EngineStuck, Strength: rule.Likely, ExitCode: 6,
+			Findings: []rule.ID{"engine-stuck", "other-traffic"}, Near: []rule.ID{"ready-by-counters"},
+		}, func() *evidence.Snapshot {
+			return turnedAway().counted("", 0.3, 8, 0, 149).counted("check", 3.5, 8, 0, 149).counted("check", 6.5, 8, 0, 149).done()
+		}},
+		{"busy-turned-away-zero", want{
+			Says:    "The twin that counters hide: it turns the question away and counts nothing, which proves nothing",
+			Verdict: rule.Unknown, Cause: rule.Conflicting, Strength: rule.Open, ExitCode: 9,
+			Near: []rule.ID{"engine-stuck", "ready-by-counters"}, Sentence: []string{"turns requests away"},
+		}, func() *evidence.Snapshot {
+			return turnedAway().counted("", 0.3, 0, 0, 149).counted("check", 0.5, 0, 0, 149).done()
 		}},
 		{"engine-stuck-not-asked", want{
 			Says:    "Not asked, only counted twice: likely",

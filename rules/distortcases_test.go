@@ -55,6 +55,16 @@ func distortCases() []builtCase {
 				s.Processes = append(s.Processes, part)
 			})
 		}},
+		{"strict-not-known", want{
+			Says:    "What --strict could not look at is listed: other traffic, the clocks",
+			Verdict: rule.Ready, Cause: rule.Idle, Strength: rule.Proved, ExitCode: 0, Findings: []rule.ID{"answers"},
+			NotKnown: []string{"other-traffic: GET /metrics: HTTP 404", "cpu-held-down: /sys/devices/system/cpu/cpufreq: the kernel does not steer"},
+		}, func() *evidence.Snapshot {
+			return strictServer(func(s *evidence.Snapshot) {
+				s.Kernel = &evidence.Kernel{Unread: []evidence.Unread{{What: "/sys/devices/system/cpu/cpufreq", Status: evidence.Unsupported, Why: "the kernel does not steer the clocks of the processors here"}}}
+				s.Probes = append(s.Probes, evidence.ProbeRun{Name: evidence.ProbeCounters, Status: evidence.Unsupported, Detail: "GET /metrics: HTTP 404"})
+			})
+		}},
 		{"strict-traced", misleads("strace is still attached from the hunt for a hang", "under-a-tool", "traced by strace"),
 			func() *evidence.Snapshot {
 				return strictServer(func(s *evidence.Snapshot) { s.Processes[0].TracerPID, s.Processes[0].TracerName = 77, "strace" })

@@ -47,7 +47,7 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.save, "save", "", "also write the snapshot to this `FILE`, for replay (packed if it ends in .gz)")
 	f.DurationVar(&o.window, "window", 10*time.Second, "longest time to watch for movement")
 	f.BoolVar(&o.passive, "passive", false, "send nothing to the server: no HTTP at all")
-	f.BoolVar(&o.noCheck, "no-check", false, "do not ask the server what 2+2 is")
+	f.BoolVar(&o.noCheck, "no-check", false, "do not ask the server what 2+2 is; its counters may be read (--passive sends nothing at all)")
 	f.BoolVar(&o.noBench, "no-bench", false, "do not run the short benchmark")
 	f.StringVar(&o.sweep, "sweep", "", "after the short benchmark, bursts at these concurrencies (`1,2,4,…`)")
 	f.Lookup("sweep").NoOptDefVal = "1,2,4,8,16,32,64,128"

@@ -68,6 +68,8 @@ const (
 	NeedBench          Need = "benchmark"
 	NeedCaches         Need = "cache directories"
 	NeedLimits         Need = "limits of the machine"
+	NeedClocks         Need = "clocks of the processors"
+	NeedCounters       Need = "the engine's own counters"
 )
 
 // Unread is something of one process that could not be read, and why.

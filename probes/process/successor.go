@@ -17,19 +17,21 @@ const maxSuccessors = 1024
 const successorLimit = time.Second
 
 // Successor finds the process that took the place of one that has ended: it was
-// started later, belongs to the same user and has the same command line. Of
+// not started before, belongs to the same user and has the same command line. Of
 // several the first is meant whose parent is none of them. 0 if there is none.
+// parts are the processes of its tree: a child that it left behind has its command
+// line as well.
 //
 // One command line does not prove that it is the same server: two of them may
 // run side by side. Therefore nobody asks unless told to.
-func (r *Reader) Successor(ctx context.Context, ended *evidence.Process) int {
+func (r *Reader) Successor(ctx context.Context, ended *evidence.Process, parts []int) int {
 	if len(ended.Argv) == 0 {
 		return 0
 	}
 	stats := r.allStats()
 	var younger []stat
 	for _, s := range stats {
-		if s.Start > ended.StartTicks && s.PID != ended.PID && s.State != 'Z' {
+		if s.Start >= ended.StartTicks && s.PID != ended.PID && !slices.Contains(parts, s.PID) && s.State != 'Z' {
 			younger = append(younger, s)
 		}
 	}

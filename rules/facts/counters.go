@@ -84,7 +84,9 @@ func (c *Counters) moved(s *evidence.Snapshot) {
 	own := 0.0
 	if s.Check != nil {
 		for _, e := range s.Check.Exchanges {
-			own += float64(2 * max(e.CompletionTokens, e.Chunks, e.MaxTokens))
+			if e.HTTPStatus < 400 { // what was refused made none
+				own += float64(2 * max(e.CompletionTokens, e.Chunks, e.MaxTokens))
+			}
 		}
 	}
 	if by := *b.GeneratedTokens - *a.GeneratedTokens; by > own {

@@ -98,6 +98,24 @@ func (c *Case) unmet(n evidence.Need) *Unmet {
 		if c.Bench == nil {
 			return c.probeSays(evidence.ProbeBench, "no benchmark was run")
 		}
+	case evidence.NeedClocks, evidence.NeedCounters:
+		return c.needBeforeBenchmark(n)
+	}
+	return nil
+}
+
+// needBeforeBenchmark is what only those who are about to measure must know.
+func (c *Case) needBeforeBenchmark(n evidence.Need) *Unmet {
+	switch {
+	case !c.Asked.Strict:
+	case n == evidence.NeedCounters && len(c.Snapshot.Counters) == 0:
+		return c.probeSays(evidence.ProbeCounters, "whether it works for others: its own counters were not read")
+	case n == evidence.NeedClocks && c.Kernel != nil && len(c.Kernel.CPUClocks) == 0:
+		for _, u := range c.Kernel.Unread {
+			if strings.HasSuffix(u.What, "/cpufreq") {
+				return &Unmet{Missing: u.What + ": " + u.Why, Hint: u.Hint, Status: u.Status}
+			}
+		}
 	}
 	return nil
 }

@@ -35,8 +35,9 @@ tools/server/README.md; measured on vLLM 0.32 and SGLang 0.5.23 with a stopped r
 	Suppresses: []rule.ID{"no-answer", "ready-by-its-word"},
 	Eval: func(c *rule.Case) []rule.Finding {
 		k := &c.Counted
+		turnedAway := c.Check != nil && c.Check.Verdict == evidence.CheckBusy
 		answered := c.Check != nil && c.Check.Verdict != evidence.CheckError && c.Check.Verdict != evidence.CheckEmpty
-		if k.FrozenFrom < 0 || answered || c.Door.Place(c.Snapshot, c.Asked.URL) != facts.PlaceOwn {
+		if k.FrozenFrom < 0 || answered && !turnedAway || c.Door.Place(c.Snapshot, c.Asked.URL) != facts.PlaceOwn {
 			return nil
 		}
 		first, last := &c.Snapshot.Counters[k.FrozenFrom], &c.Snapshot.Counters[k.FrozenTo]
@@ -53,7 +54,8 @@ tools/server/README.md; measured on vLLM 0.32 and SGLang 0.5.23 with a stopped r
 			moves = &c.MovesAsked
 			f.Says += "; it was asked: " + c.Check.Says
 			f.Cites = append(f.Cites, c.Cite(c.Check.Says, "check", "verdict"))
-		} else {
+		}
+		if c.Check == nil || turnedAway {
 			f.Strength = rule.Likely
 		}
 		f.Says += "."

@@ -18,12 +18,12 @@ amd-pstate-epp the word means something else and costs little), or a highest clo
 set below nine tenths of what the hardware can. Each token needs the CPU to launch
 its kernels: single streams are as slow as the CPU.
 
-Nothing is said where the kernel does not steer the clocks, as in most virtual
-machines.
+Where the kernel does not steer the clocks, as in most virtual machines, --strict
+lists them as not known.
 
 Sources: Documentation/admin-guide/pm/cpufreq.rst, intel_pstate.rst,
 amd-pstate.rst.`,
-	Needs: []evidence.Need{evidence.NeedTree},
+	Needs: []evidence.Need{evidence.NeedTree, evidence.NeedClocks},
 	Eval: func(c *rule.Case) []rule.Finding {
 		if c.Kernel == nil {
 			return nil

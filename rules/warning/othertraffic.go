@@ -19,7 +19,7 @@ benchmark beside other traffic measures both.
 What would make it wrong: a request of the engine's own, such as a warm-up.
 
 Sources: the engine's /metrics, /slots or /v1/loads (probes/counters).`,
-	Needs: []evidence.Need{evidence.NeedSockets},
+	Needs: []evidence.Need{evidence.NeedSockets, evidence.NeedCounters},
 	Eval: func(c *rule.Case) []rule.Finding {
 		k := &c.Counted
 		if c.Door.Place(c.Snapshot, c.Asked.URL) == facts.PlaceElsewhere {

@@ -3,12 +3,14 @@ accept loop, one engine thread that takes requests from a queue, one thread for
 each connection. It answers 2+2, and one part of it can really get stuck.
 
 usage: answers.py [--port N | --uds PATH] [--reuseport] [--api-key KEY]
-                  [--tls CERT KEY] [--metrics] [--stuck accept|engine|stream|prefill]
+                  [--tls CERT KEY] [--metrics] [--most N] [--stuck accept|engine|stream|prefill]
 
 accept:  the accept loop waits for a lock that is never released
 engine:  the engine thread does, so that requests stay in the queue
 stream:  the connection's thread does, after the first token
 prefill: the twin: the engine computes for as long as the server lives
+With --most it turns requests away while it has N of them. One that asks for more
+than 1000 tokens gets them, 50 a second.
 It prints "ready PORT" and every header it gets to standard error.
 """
 import argparse
@@ -32,6 +34,7 @@ parser.add_argument("--api-key")
 parser.add_argument("--tls", nargs=2)
 parser.add_argument("--stuck", default="")
 parser.add_argument("--metrics", action="store_true")
+parser.add_argument("--most", type=int, default=1000)
 parser.add_argument("--answer", default="4")
 args, _ = parser.parse_known_args()
 
@@ -43,14 +46,16 @@ counts = {"running": 0, "waiting": 0, "tokens": 0}
 
 def engine():
     while True:
-        reply = requests.get()
+        reply, tokens = requests.get()
         counts["waiting"] -= 1
         counts["running"] += 1
         if args.stuck == "engine":
             never.acquire()
         while args.stuck == "prefill":
             sum(i * i for i in range(10000))
-        for word in args.answer.split() or [""]:
+        for word in ["word"] * tokens if tokens > 1000 else args.answer.split() or [""]:
+            if tokens > 1000:
+                time.sleep(0.02)
             counts["tokens"] += 1
             reply.put(word)
         counts["running"] -= 1
@@ -111,9 +116,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         if body["model"] != "small":
             return self.send(404, {"error": {"message": "The model `%s` does not exist." % body["model"], "type": "NotFoundError", "code": 404}})
+        if counts["running"] + counts["waiting"] >= args.most:
+            return self.send(429, {"error": {"message": "Model is overloaded", "code": 429}})
         words = queue.Queue()
         counts["waiting"] += 1
-        requests.put(words)
+        requests.put((words, body.get("max_tokens", 0)))
         first = words.get()
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
