@@ -166,8 +166,9 @@ func TestStoppedScript(t *testing.T) {
 // whose launcher lives.
 func TestLeftBehind(t *testing.T) {
 	_, kids := engineTree(t, "orphans", 3, scenario.Build(t, "subreaper"))
+	time.Sleep(2 * time.Second) // the launcher says which ranks there are, and ends
 	o := quick(kids[1])
-	o.Window = time.Second
+	o.Window = 3 * time.Second
 	j := diagnosed(t, o)
 	expect(t, j, rule.Broken, rule.DeadChild)
 	if !strings.Contains(j.Sentence, "scheduler TP1") || !strings.Contains(j.Sentence, "left behind") || !strings.Contains(j.Sentence, "tini") {

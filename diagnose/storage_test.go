@@ -185,7 +185,7 @@ func TestStoreDiesMeanwhile(t *testing.T) {
 func TestRestsAreNoStall(t *testing.T) {
 	_, root := slowStore(t, "pread", "0", "1", "32", "4000")
 	for i := range 2 {
-		time.Sleep(time.Duration(900*i) * time.Millisecond)
+		time.Sleep(time.Duration(1500+900*i) * time.Millisecond) // it opens the file after it said that it is there
 		j := diagnosed(t, quick(root))
 		expect(t, j, rule.Loading, rule.WeightsRead)
 		t.Log(j.Sentence)

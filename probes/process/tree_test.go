@@ -159,6 +159,7 @@ func TestLeaderHasExited(t *testing.T) {
 	if got := r.Find(s.PID); got.State != evidence.TargetAlive {
 		t.Errorf("%+v", got)
 	}
+	eventually(t, "it rests", func() bool { return treeOf(t, r, s.PID)[0].State == "S" })
 	procs := treeOf(t, r, s.PID)
 	p := procs[0]
 	if !p.LeaderExited || p.State != "S" || p.Exe == "" || len(p.Argv) != 1 || p.NetNS == "" || !strings.HasPrefix(p.Libc, "glibc") {
