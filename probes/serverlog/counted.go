@@ -1,6 +1,10 @@
 package serverlog
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/whyhang/whyhang/probes/serverlog/literal"
+)
 
 // Most known lines of a large log are a few, again and again: a lock that is
 // tried, a batch that is decoded, a request. If such a line needs no pattern and
@@ -12,12 +16,30 @@ import "bytes"
 // line that was only counted.
 const countEvery = 16 << 10
 
+// noted is what a hit's note holds: the mark that all hits in lines of one shape
+// are counted at, as long as the state has not forgotten it.
+type noted struct {
+	st     *state
+	memory int
+	mark   *mark
+}
+
 // again counts a hit of a signature at a position of the region, if the line's
 // prefix was seen lately.
-func (st *state) again(r *region, signature, at int) bool {
-	m := st.met(r, signature, at)
+func (st *state) again(r *region, signature, at int, note *literal.Note) bool {
+	var m *mark
+	if note != nil {
+		if n, ok := note.Of.(*noted); ok && n.st == st && n.memory == st.memory {
+			m = n.mark
+		}
+	}
 	if m == nil {
-		return false
+		if m = st.met(r, signature, at); m == nil {
+			return false
+		}
+		if note != nil {
+			note.Of = &noted{st: st, memory: st.memory, mark: m}
+		}
 	}
 	if at-r.counted > countEvery {
 		r.countTo(at)

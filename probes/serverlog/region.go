@@ -38,7 +38,7 @@ const maxWindows = 1000
 
 // read finds the known lines of a region and counts them in st. It returns the
 // number of newlines before buf[cut].
-func (r *region) read(c *catalogue, st *state, hits []literal.Hit) (int64, []literal.Hit) {
+func (r *region) read(c *catalogue, search *halves, st *state, hits []literal.Hit) (int64, []literal.Hit) {
 	mute, traced := r.from, r.from
 	if st.muted {
 		mute = r.unmute(st, r.from)
@@ -46,7 +46,7 @@ func (r *region) read(c *catalogue, st *state, hits []literal.Hit) (int64, []lit
 	if st.trace != nil {
 		traced = st.follow(c, r, r.from, r.line+1)
 	}
-	hits = c.matcher.AppendAll(hits[:0], r.buf[r.from:min(len(r.buf), r.cut+literal.Max)])
+	hits = search.appendAll(hits[:0], r.buf[r.from:min(len(r.buf), r.cut+literal.Max)])
 	r.counted = r.from
 	p := piece{end: -1, failure: -1}
 	again := -1 // position of the last hit that was only counted
@@ -59,7 +59,7 @@ func (r *region) read(c *catalogue, st *state, hits []literal.Hit) (int64, []lit
 			continue
 		}
 		m := &c.literals[h.Literal]
-		if m.counted >= 0 && st.again(r, m.counted, at) {
+		if m.counted >= 0 && st.again(r, m.counted, at, h.Note) {
 			again = at
 			p.known = p.known || at < p.end
 			continue

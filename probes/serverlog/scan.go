@@ -29,11 +29,14 @@ type scanner struct {
 	begun bool
 	state *state
 	// buf[from:have] are the bytes from offset on; what stands before from is
-	// the beginning of the same line.
+	// the beginning of the same line. It is part of the first of two buffers,
+	// which take turns.
 	buf        []byte
 	from, have int
+	buffers    [2][]byte
 	chunk      int
 	hits       []literal.Hit
+	search     *halves
 }
 
 // result is what the log tells so far, a last line without newline included.
@@ -52,23 +55,25 @@ type source struct {
 }
 
 func newScanner(c *catalogue) *scanner {
-	return &scanner{c: c, state: newState(), chunk: chunk}
+	return &scanner{c: c, state: newState(), chunk: chunk, search: newHalves(c.matcher)}
 }
 
 // read reads on to the end of the source, or until the time is up (a zero time
 // is never up).
 func (s *scanner) read(src source, until time.Time) (result, error) {
-	if s.buf == nil {
-		s.buf = make([]byte, s.chunk+2*maxPiece)
+	if s.buffers[0] == nil {
+		s.buffers = [2][]byte{make([]byte, headroom+s.chunk), make([]byte, headroom+s.chunk)}
 	}
 	s.from, s.have = 0, 0
+	next := &ahead{r: src, chunk: s.chunk, buf: s.buffers[1]}
+	defer next.wait()
 	for {
-		into := s.buf[s.have : s.have+s.chunk]
-		n, err := src.ReadAt(into, s.offset+int64(s.have-s.from))
+		buf, n, err := next.take(s.offset+int64(s.have-s.from), s.buf[:s.have], s.buffers[0])
 		if err != nil && !errors.Is(err, io.EOF) {
 			return result{}, err
 		}
-		if n == s.chunk && allZero(into) {
+		s.buf, s.buffers[0], s.buffers[1] = buf, s.buffers[1], s.buffers[0]
+		if n == s.chunk && allZero(s.buf[s.have:s.have+n]) {
 			s.passHole(src)
 			continue
 		}
@@ -105,11 +110,11 @@ func (s *scanner) whole() int {
 	return s.have - literal.Max
 }
 
-// commit finds the known lines up to cut and moves the rest to the front of
-// the buffer.
+// commit finds the known lines up to cut and lets the buffer begin with the
+// rest.
 func (s *scanner) commit(cut int) {
 	if cut > s.from {
-		s.newlines, s.hits = s.region(cut).read(s.c, s.state, s.hits)
+		s.newlines, s.hits = s.region(cut).read(s.c, s.search, s.state, s.hits)
 		s.offset += int64(cut - s.from)
 		s.begun = s.lastBegun(s.buf[s.from:cut])
 	}
@@ -117,8 +122,7 @@ func (s *scanner) commit(cut int) {
 	if cut > 0 && !separates(s.buf[cut-1]) {
 		keep = max(0, cut-lineContext)
 	}
-	copy(s.buf, s.buf[keep:s.have])
-	s.have, s.from = s.have-keep, cut-keep
+	s.buf, s.have, s.from = s.buf[keep:], s.have-keep, cut-keep
 }
 
 // end reads the last line, which may still grow, without keeping anything of
@@ -128,7 +132,7 @@ func (s *scanner) end() result {
 	lines, size := s.newlines, s.offset
 	if rest := s.buf[s.from:s.have]; len(rest) > 0 {
 		size += int64(len(rest))
-		lines, s.hits = s.region(s.have).read(s.c, st, s.hits)
+		lines, s.hits = s.region(s.have).read(s.c, s.search, st, s.hits)
 	}
 	if s.lastBegun(s.buf[s.from:s.have]) {
 		lines++

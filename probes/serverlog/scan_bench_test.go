@@ -130,6 +130,7 @@ func BenchmarkScan(b *testing.B) {
 		{"known=10", numbered(debugLines(10))},
 		{"access", verbatim(accessLines())},
 		{"sample", verbatim(sampleMix(b, c))},
+		{"serving", debugLog(benchBytes)},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			path, lines := writeLog(b, benchBytes, bb.line)

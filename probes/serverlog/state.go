@@ -25,6 +25,7 @@ type state struct {
 	// to the mark.
 	recent []*recent
 	seen   map[string]*mark
+	memory int     // how often all of this was forgotten
 	late   []*mark // see again
 	errors errorLines
 	trace  *trace
@@ -48,6 +49,7 @@ func (st *state) forget() {
 	st.announced, st.under, st.first = map[int]bool{}, false, nil
 	st.marks, st.index = nil, map[markKey]*mark{}
 	st.recent, st.seen = nil, map[string]*mark{}
+	st.memory++
 }
 
 // clone is a copy that can go on without changing the original.

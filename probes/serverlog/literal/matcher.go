@@ -21,12 +21,19 @@ const long = 8
 type Hit struct {
 	Literal int
 	Start   int
+	// Note, of a Searcher's hit, is the same in all lines of a shape whose
+	// digits the searcher keeps; nil where that is not known.
+	Note *Note
 }
+
+// Note is where whoever searches keeps what it found out about a hit.
+type Note struct{ Of any }
 
 // Matcher finds a fixed set of strings. It is immutable and may be used from
 // several goroutines.
 type Matcher struct {
-	groups []*group
+	groups   []*group
+	literals []string
 }
 
 // New makes a matcher for these strings. Equal strings are found each under
@@ -46,7 +53,7 @@ func New(literals []string) (*Matcher, error) {
 			rest = append(rest, i)
 		}
 	}
-	m := &Matcher{}
+	m := &Matcher{literals: literals}
 	for _, members := range [][]int{rest, short} {
 		if len(members) > 0 {
 			m.groups = append(m.groups, newGroup(literals, members))
