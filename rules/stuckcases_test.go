@@ -119,7 +119,28 @@ func brokenCases() []builtCase {
 			b.s.Asked.Passive = true
 			return b.fatal(30).done()
 		}},
+		{"fatal-line-of-a-rank", want{
+			Says:    "TP1 lacked GPU memory, and TP0 went on",
+			Verdict: rule.Broken, Cause: rule.FatalError, Strength: rule.Likely, ExitCode: 7,
+			Findings: []rule.ID{"fatal-error"}, Near: []rule.ID{"ready-by-its-word"},
+		}, func() *evidence.Snapshot {
+			return sglangServer(2, 2).frames(nil, 0, 0.1, 5, 10).sglangLog(116, 60).fatal(115).ofRank("TP1").done()
+		}},
+		{"fatal-line-then-the-rank-goes-on", want{
+			Says:    "The same line, and a later one with which TP1 ends loading: it got over it",
+			Verdict: rule.Stalled, Cause: rule.NoMovement, Strength: rule.Likely, ExitCode: 4,
+			Findings: []rule.ID{"no-movement"}, Near: []rule.ID{"fatal-error"},
+		}, func() *evidence.Snapshot {
+			return sglangServer(2, 2).frames(nil, 0, 0.1, 5, 10).sglangLog(117, 60).fatal(115).ofRank("TP1").done()
+		}},
 	}
+}
+
+// ofRank gives the last mark a rank.
+func (b *snap) ofRank(rank string) *snap {
+	l := &b.s.Logs[0]
+	l.Marks[len(l.Marks)-1].Rank = rank
+	return b
 }
 
 // fatal adds a fatal line to the log.

@@ -172,18 +172,6 @@ func threads(s *evidence.Snapshot) []ThreadGroup {
 	return out
 }
 
-func logs(j *rules.Judgement) []LogRead {
-	var out []LogRead
-	for i, l := range j.Case.Logs {
-		r := LogRead{Path: l.Path, Source: l.Source, Lines: l.Lines, SizeBytes: l.SizeBytes, SilentS: round(l.SilentS, 1), Tail: l.Tail, Errors: l.Errors, Unread: l.Unread}
-		if ev := j.Case.Phases.Ready; ev != nil && len(ev.At) > 1 && ev.At[1] == i {
-			r.ReadyLine = ev.Hit.Line
-		}
-		out = append(out, r)
-	}
-	return out
-}
-
 func round(v float64, digits int) float64 {
 	p := math.Pow(10, float64(digits))
 	return math.Round(v*p) / p

@@ -160,6 +160,39 @@ type ThreadGroup struct {
 	PIDs  []int    `json:"pids,omitempty"`
 }
 
+// DecisiveLine is a line of a log that a reader should see.
+type DecisiveLine struct {
+	Line     int64         `json:"line"`
+	LastLine int64         `json:"last_line,omitempty"`
+	Count    int64         `json:"count"`
+	Kind     evidence.Kind `json:"kind"`
+	// Known: whyhang knows such lines; others only look like an error.
+	Known bool   `json:"known"`
+	Rank  string `json:"rank,omitempty"`
+	Text  string `json:"text"`
+	// HarmlessBy is the line that shows that the server got over it.
+	HarmlessBy int64 `json:"harmless_by,omitempty"`
+}
+
+// Served is one number of the server's statistics, as its log gave it: name is
+// tokens_per_s, prompt_tokens_per_s, running, waiting (requests) or kv_percent.
+// Min, median and max are of the points that are not zero.
+type Served struct {
+	Name   string        `json:"name"`
+	Rank   string        `json:"rank,omitempty"`
+	Min    float64       `json:"min"`
+	Median float64       `json:"median"`
+	Max    float64       `json:"max"`
+	Points []ServedPoint `json:"points"`
+}
+
+// ServedPoint is the number in one line.
+type ServedPoint struct {
+	Line  int64      `json:"line"`
+	At    *time.Time `json:"at,omitempty"`
+	Value float64    `json:"value"`
+}
+
 // LogRead is a log that was read.
 type LogRead struct {
 	Path      string  `json:"path"`
@@ -168,6 +201,12 @@ type LogRead struct {
 	SizeBytes int64   `json:"size_bytes"`
 	SilentS   float64 `json:"silent_s"`
 	ReadyLine int64   `json:"ready_line,omitempty"`
+	// SilenceS is how long this log may be silent in the phase that it shows.
+	SilenceS float64 `json:"legal_silence_s,omitempty"`
+	// Decisive are the lines that tell what became of the server, in order.
+	Decisive []DecisiveLine `json:"decisive,omitempty"`
+	// Serving are the numbers the server gives while it serves.
+	Serving []Served `json:"serving,omitempty"`
 	// Tail are the last lines.
 	Tail   []evidence.Line   `json:"tail,omitempty"`
 	Errors []evidence.Line   `json:"errors,omitempty"`

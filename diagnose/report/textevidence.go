@@ -7,7 +7,6 @@ import (
 
 	"github.com/whyhang/whyhang/probes/evidence"
 	"github.com/whyhang/whyhang/rules/facts"
-	"github.com/whyhang/whyhang/rules/rule"
 )
 
 // evidence is everything below the first screen.
@@ -106,25 +105,6 @@ func (t *texter) threads(r *Report) {
 			l += "  " + t.faint(OneLine(strings.Join(g.Names, ", "), 60))
 		}
 		t.line("%s", l)
-	}
-}
-
-func (t *texter) logs(r *Report) {
-	for _, l := range r.Logs {
-		t.title("Log")
-		t.wrap("  ", fmt.Sprintf("%s (%s): %s, %s, silent for %s", l.Path, l.Source, count(int(l.Lines), "line", "lines"), facts.Bytes(float64(l.SizeBytes)), seconds(l.SilentS)))
-		if l.ReadyLine > 0 {
-			t.line("  ready line: $ sed -n %dp %s", l.ReadyLine, rule.Quoted(l.Path))
-		}
-		for _, u := range l.Unread {
-			t.wrap("  not read: ", unread(u))
-		}
-		for _, e := range l.Errors[:min(3, len(l.Errors))] {
-			t.line("  %6d! %s", e.Number, OneLine(e.Text, t.width-10))
-		}
-		for _, e := range l.Tail[max(0, len(l.Tail)-4):] {
-			t.line("  %6d  %s", e.Number, OneLine(e.Text, t.width-10))
-		}
 	}
 }
 

@@ -57,6 +57,10 @@ type Signature struct {
 	// an RE2 expression the line must also match.
 	Literal string `json:"literal"`
 	Pattern string `json:"pattern,omitempty"`
+	// Series, if any, is an RE2 expression that finds numbers in such a line, in
+	// groups named running, waiting (requests), tokens_per_s, prompt_tokens_per_s
+	// and kv_percent: they are kept as a series over the life of the log.
+	Series string `json:"series,omitempty"`
 	// Groups of Pattern named done, total, percent, seconds, bytes, rank,
 	// version or port are kept with the hit.
 	//
@@ -101,7 +105,10 @@ type Log struct {
 type Line struct {
 	Number int64      `json:"line"`
 	At     *time.Time `json:"at,omitempty"`
-	Text   string     `json:"text"`
+	// Rank is as the line names it, for errors only; of a traceback as its first
+	// line does. "" for none.
+	Rank string `json:"rank,omitempty"`
+	Text string `json:"text"`
 }
 
 // Mark is one signature as seen in the log, by rank.
@@ -119,6 +126,22 @@ type Mark struct {
 	Distinct int64 `json:"distinct,omitempty"`
 	First    Hit   `json:"first"`
 	Last     *Hit  `json:"last,omitempty"`
+	// Series are the numbers in such lines, if the signature says what they are.
+	Series *Series `json:"series,omitempty"`
+}
+
+// Series are numbers from lines of one mark: from the first line on every
+// Every-th, and the last.
+type Series struct {
+	Every  int64   `json:"every"`
+	Points []Point `json:"points"`
+}
+
+// Point is what one line says, by the name of the group (Signature.Series).
+type Point struct {
+	Line   int64              `json:"line"`
+	At     *time.Time         `json:"at,omitempty"`
+	Values map[string]float64 `json:"values"`
 }
 
 // Hit is one known line.

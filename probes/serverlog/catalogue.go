@@ -33,6 +33,7 @@ type signature struct {
 	evidence.Signature
 	pattern   *regexp.Regexp // nil: the literal is enough
 	rankGroup int            // of pattern, -1 for none
+	series    *regexp.Regexp // nil: such lines hold no numbers to keep
 }
 
 // meaning is what the presence of a literal means.
@@ -77,6 +78,12 @@ func newCatalogue(signatures []evidence.Signature, formats []evidence.LineFormat
 				return nil, fmt.Errorf("signature %s: %w", s.ID, err)
 			}
 			compiled.rankGroup = compiled.pattern.SubexpIndex("rank")
+		}
+		if s.Series != "" {
+			var err error
+			if compiled.series, err = regexp.Compile(s.Series); err != nil {
+				return nil, fmt.Errorf("signature %s: series: %w", s.ID, err)
+			}
 		}
 		c.signatures = append(c.signatures, compiled)
 		m := mean(s.Literal)

@@ -48,6 +48,9 @@ func (st *state) again(r *region, signature, at int, note *literal.Note) bool {
 	if m.late == 0 {
 		st.late = append(st.late, m)
 	}
+	if m.samples != nil && m.samples.wants(m.count) {
+		st.sampleAt(r, m, at)
+	}
 	m.late, m.lateFrom, m.lateLine = at, r.counted, r.line
 	return true
 }

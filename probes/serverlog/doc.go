@@ -18,7 +18,7 @@
 // From the way of a byte: source_fd.go and find.go find files; child.go is the
 // child's end of the questions of reader.go; open.go opens; scan.go reads,
 // region.go finds known lines, state.go and mark.go keep them, counted.go and
-// recent.go make short work of those that come again and again; logfile.go holds
-// a log in the child, follow.go follows it with the tail library, novelty.go
-// tells new content from repetition.
+// recent.go make short work of those that come again and again, series.go keeps
+// the numbers in them; logfile.go holds a log in the child, follow.go follows
+// it with the tail library, novelty.go tells new content from repetition.
 package serverlog

@@ -115,6 +115,7 @@ type trace struct {
 	// that prefix every line repeat it; the others go on without.
 	prefix string
 	column int
+	rank   string
 	left   int // lines
 	noise  bool
 }
@@ -135,7 +136,7 @@ func (st *state) follow(c *catalogue, r *region, pos int, line int64) int {
 		}
 		if exception.Match(rest) {
 			if !t.noise && !isNoise(rest) && len(c.match(piece)) == 0 {
-				st.errors.add(r.base+int64(pos), evidence.Line{Number: line, At: c.timeBefore(piece, ""), Text: clean(rest, 0)})
+				st.errors.add(r.base+int64(pos), evidence.Line{Number: line, At: c.timeBefore(piece, ""), Rank: t.rank, Text: clean(rest, 0)})
 			}
 			st.trace = nil
 			return end

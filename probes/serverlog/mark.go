@@ -30,6 +30,7 @@ type mark struct {
 	// yet; 0: it is. lateLine newlines stand before position lateFrom.
 	late, lateFrom int
 	lateLine       int64
+	samples        *samples // nil: none are kept
 }
 
 // setLast keeps the last hit.
@@ -81,6 +82,7 @@ func (m *mark) evidence(c *catalogue) evidence.Mark {
 		last := c.hit(&m.last, m.signature)
 		e.Last = &last
 	}
+	e.Series = m.series(c)
 	return e
 }
 
@@ -88,6 +90,7 @@ func (m *mark) clone() *mark {
 	c := *m
 	c.progress = bytes.Clone(m.progress)
 	c.last.piece = bytes.Clone(m.last.piece)
+	c.samples = m.samples.clone()
 	return &c
 }
 

@@ -201,6 +201,7 @@ func (r *region) trace(c *catalogue, st *state, p *piece, at int) int {
 	column := len(stripped(r.buf[p.start:at]))
 	st.trace = &trace{
 		prefix: string(rankKey(nil, p.text[:column])), column: column,
+		rank: c.rankBefore(p.text[max(0, column-maxRaw/4):column], ""),
 		left: maxTrace, noise: isNoise(p.text),
 	}
 	return st.follow(c, r, min(p.end, r.cut), p.line)
@@ -212,5 +213,8 @@ func (p *piece) close(c *catalogue, st *state, r *region) {
 		return
 	}
 	at := len(stripped(r.buf[p.start : p.start+p.failure]))
-	st.errors.add(r.base+int64(p.start), evidence.Line{Number: p.line, At: c.timeBefore(p.text[:at], ""), Text: clean(p.text, at)})
+	prefix := p.text[:at]
+	st.errors.add(r.base+int64(p.start), evidence.Line{
+		Number: p.line, At: c.timeBefore(prefix, ""), Rank: c.rankBefore(prefix[max(0, at-maxRaw/4):], ""), Text: clean(p.text, at),
+	})
 }

@@ -27,10 +27,12 @@ type state struct {
 	seen   map[string]*mark
 	memory int     // how often all of this was forgotten
 	late   []*mark // see again
-	errors errorLines
-	trace  *trace
-	muted  bool // the line goes on and is a prompt
-	key    []byte
+	// sampled is how many marks keep samples.
+	sampled int
+	errors  errorLines
+	trace   *trace
+	muted   bool // the line goes on and is a prompt
+	key     []byte
 }
 
 type markKey struct {
@@ -49,6 +51,7 @@ func (st *state) forget() {
 	st.announced, st.under, st.first = map[int]bool{}, false, nil
 	st.marks, st.index = nil, map[markKey]*mark{}
 	st.recent, st.seen = nil, map[string]*mark{}
+	st.sampled = 0
 	st.memory++
 }
 
@@ -102,6 +105,9 @@ func (st *state) add(c *catalogue, m *mark, piece []byte, at int, groups []int, 
 		m.progress = append(m.progress[:0], st.key...)
 	}
 	m.setLast(piece, at, line, offset)
+	if m.samples != nil && m.samples.wants(m.count) {
+		m.samples.add(m.count, piece, at, line)
+	}
 	if m.count == 1 {
 		m.first = c.hit(&m.last, m.signature)
 		if st.first == nil {
@@ -115,13 +121,13 @@ func (st *state) markFor(c *catalogue, signature int, piece []byte, at int, grou
 	s := &c.signatures[signature]
 	// A pattern that names the rank itself is asked each time.
 	if at > maxPrefix || s.rankGroup >= 0 {
-		return st.markOf(signature, c.rankOf(s, piece, at, groups))
+		return st.markOf(c, signature, c.rankOf(s, piece, at, groups))
 	}
 	st.key = binary.LittleEndian.AppendUint16(st.key[:0], uint16(signature))
 	st.key = rankKey(st.key, piece[:at])
 	m := st.seen[string(st.key)]
 	if m == nil {
-		m = st.markOf(signature, c.rankOf(s, piece, at, groups))
+		m = st.markOf(c, signature, c.rankOf(s, piece, at, groups))
 		if len(st.seen) >= maxPrefixes {
 			clear(st.seen)
 		}
@@ -131,7 +137,7 @@ func (st *state) markFor(c *catalogue, signature int, piece []byte, at int, grou
 }
 
 // markOf finds or makes the mark of a signature and a rank.
-func (st *state) markOf(signature int, rank string) *mark {
+func (st *state) markOf(c *catalogue, signature int, rank string) *mark {
 	k := markKey{signature: signature, rank: rank}
 	m := st.index[k]
 	if m == nil && len(st.marks) >= maxMarks {
@@ -142,6 +148,7 @@ func (st *state) markOf(signature int, rank string) *mark {
 		m = &mark{signature: signature, rank: k.rank}
 		st.index[k] = m
 		st.marks = append(st.marks, m)
+		st.sampleFrom(c, m)
 	}
 	return m
 }

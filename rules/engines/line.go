@@ -2,6 +2,7 @@ package engines
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/whyhang/whyhang/probes/evidence"
 )
@@ -64,6 +65,16 @@ func known(engine string, all ...line) []evidence.Signature {
 			ID: engine + "." + phase + "." + l.name, Engine: engine, Phase: l.phase, Kind: l.kind,
 			Literal: l.literal, Pattern: l.pattern, Examples: l.yes, Near: l.no,
 		})
+	}
+	return signatures
+}
+
+// counting gives lines their series (evidence.Signature.Series), by the end of
+// the ID ("serving.decode").
+func counting(signatures []evidence.Signature, series map[string]string) []evidence.Signature {
+	for i := range signatures {
+		_, name, _ := strings.Cut(signatures[i].ID, ".")
+		signatures[i].Series = series[name]
 	}
 	return signatures
 }

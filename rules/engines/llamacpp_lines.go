@@ -4,7 +4,7 @@ package engines
 // Read in its source (tools/server, common, src, ggml) and in a real log. Lines
 // may begin with "0.01.127.135 I ", time since the start; they never have a
 // time of day. Newer versions print less at the default level.
-var llamacppLines = known("llamacpp",
+var llamacppLines = counting(known("llamacpp",
 	line{starting, launch, "build-info", "build_info: ", ``,
 		lines{"0.00.002.779 I srv          init: build_info: b0-unknown"}, lines{"build info follows"}},
 	line{starting, launch, "system-info", "system info: n_threads", ``,
@@ -56,6 +56,8 @@ var llamacppLines = known("llamacpp",
 		lines{"0.04.793.829 I slot launch_slot_: id  3 | task 0 | processing task, is_child = 0"}, lines{"launch_slot: id 3"}},
 	line{serving, activity, "timing", "print_timing: id ", ``,
 		lines{"0.05.528.224 I slot print_timing: id  3 | task 0 | prompt eval time =     536.50 ms /    37 tokens"}, lines{"print_timings: id 3"}},
+	line{serving, activity, "rate", "        eval time = ", ``,
+		lines{"0.05.528.234 I slot print_timing: id  3 | task 0 |        eval time =     197.73 ms /    12 tokens (   17.98 ms per token,    55.63 tokens per second)"}, lines{"0.05.528.224 I slot print_timing: id  3 | task 0 | prompt eval time =     536.50 ms /    37 tokens (   14.50 ms per token,    68.97 tokens per second)"}},
 	line{serving, activity, "prompt", "prompt processing progress, ", ``,
 		lines{"slot update_slots: id  0 | task 0 | prompt processing progress, n_past = 2048, n_tokens = 2048, progress = 0.512"}, lines{"prompt processing"}},
 	line{serving, activity, "end", "stop processing: ", ``,
@@ -87,4 +89,6 @@ var llamacppLines = known("llamacpp",
 		lines{"  current device: 0, in function ggml_backend_cuda_synchronize at /src/ggml-cuda.cu:2941"}, lines{"current device: 0"}},
 	line{anyPhase, fatal, "assert", "GGML_ASSERT(", ``,
 		lines{"/src/ggml/src/ggml.c:3019: GGML_ASSERT(ggml_can_mul_mat(a, b)) failed"}, lines{"GGML_ASSERT is off"}},
-)
+), map[string]string{
+	"serving.rate": `(?P<tokens_per_s>[\d.]+) tokens per second`,
+})

@@ -8,7 +8,7 @@ package engines
 // Memory for the KV cache is allocated between weights and graph capture; it
 // counts as warm-up, as do the lines about the HTTP server, which listens
 // before the engine's own warm-up request.
-var sglangLines = known("sglang",
+var sglangLines = counting(known("sglang",
 	line{starting, launch, "command", "'python -m sglang.launch_server' is still supported", ``,
 		lines{"/opt/sglang/lib/python3.11/site-packages/sglang/launch_server.py:71: UserWarning: 'python -m sglang.launch_server' is still supported, but 'sglang serve' is the recommended entrypoint."},
 		lines{"python -m sglang.launch_server --model-path /m"}},
@@ -118,7 +118,7 @@ var sglangLines = known("sglang",
 		lines{"[2026-02-22 22:59:08] The server is fired up and ready to roll!"}, lines{"The server is starting up"}},
 
 	line{serving, activity, "prefill", "Prefill batch", ``,
-		lines{"[2026-11-30 17:00:47] Prefill batch, #new-seq: 1, #new-token: 6, #cached-token: 0, token usage: 0.00, #running-req: 0", "[2025-02-10 10:00:00 TP0] Prefill batch. #new-seq: 1, #new-token: 7"}, lines{"Prefill of a batch"}},
+		lines{"[2026-11-30 17:00:47] Prefill batch, #new-seq: 1, #new-token: 6, #cached-token: 0, token usage: 0.00, #running-req: 0", "[2025-02-10 10:00:00 TP0] Prefill batch. #new-seq: 1, #new-token: 7", "[2026-11-30 17:00:47] Prefill batch, #new-seq: 1, #new-token: 6, #cached-token: 0, token usage: 0.00, #running-req: 0, #queue-req: 0, #pending-token: 0, cpu graph: False, input throughput (token/s): 3.35"}, lines{"Prefill of a batch"}},
 	line{serving, activity, "decode", "Decode batch", ``,
 		lines{"[2026-02-22 23:10:01 TP0] Decode batch, #running-req: 1, #token: 274, token usage: 0.00, cuda graph: False, gen throughput (token/s): 27.02, #queue-req: 0"}, lines{"Decode of a batch"}},
 	line{serving, activity, "generate", `- "POST /generate HTTP`, ``,
@@ -160,4 +160,7 @@ var sglangLines = known("sglang",
 		lines{"[2026-02-22 23:50:00] Gracefully exiting... Remaining number of requests 0. Remaining requests remaining_rids=[]."}, lines{"exiting gracefully"}},
 	line{stopping, shutdown, "sigterm", "SIGTERM received. signum=", ``,
 		lines{"[2026-11-30 17:01:07] SIGTERM received. signum=None frame=None. Draining requests and shutting down..."}, lines{"SIGTERM received"}},
-)
+), map[string]string{
+	"serving.prefill": `#running-req: (?P<running>\d+)(?:.*?#queue-req: (?P<waiting>\d+))?(?:.*?input throughput \(token/s\): (?P<prompt_tokens_per_s>[\d.]+))?`,
+	"serving.decode":  `#running-req: (?P<running>\d+)(?:.*?gen throughput \(token/s\): (?P<tokens_per_s>[\d.]+))?(?:.*?#queue-req: (?P<waiting>\d+))?`,
+})

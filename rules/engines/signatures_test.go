@@ -90,6 +90,43 @@ func TestExamplesAndNearMisses(t *testing.T) {
 	}
 }
 
+// A series finds numbers in the signature's own examples.
+func TestSeriesFindNumbers(t *testing.T) {
+	all, series := Signatures(), 0
+	for i := range all {
+		s := &all[i]
+		if s.Series == "" {
+			continue
+		}
+		series++
+		re, err := regexp.Compile(s.Series)
+		if err != nil {
+			t.Errorf("%s: %v", s.ID, err)
+			continue
+		}
+		for _, name := range re.SubexpNames()[1:] {
+			if !slices.Contains([]string{"running", "waiting", "tokens_per_s", "prompt_tokens_per_s", "kv_percent"}, name) {
+				t.Errorf("%s: nobody keeps a group named %q", s.ID, name)
+			}
+		}
+		found := map[string]bool{}
+		for _, line := range s.Examples {
+			g := re.FindStringSubmatch(line)
+			for n := range g {
+				found[re.SubexpNames()[n]] = found[re.SubexpNames()[n]] || n > 0 && g[n] != ""
+			}
+		}
+		for _, name := range re.SubexpNames()[1:] {
+			if !found[name] {
+				t.Errorf("%s: no example holds %s", s.ID, name)
+			}
+		}
+	}
+	if series < 5 {
+		t.Errorf("only %d series", series)
+	}
+}
+
 // The real logs hold lines of one engine each.
 func TestSampleLogsBelongToOneEngine(t *testing.T) {
 	patterns := compiled(t)

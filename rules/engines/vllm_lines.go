@@ -5,7 +5,7 @@ package engines
 // entrypoints) and in real logs. The prefix is
 // "(Worker_TP0 pid=350) INFO 11-30 17:25:02 [file.py:1] ", without the first
 // part in old versions.
-var vllmLines = known("vllm",
+var vllmLines = counting(known("vllm",
 	line{starting, launch, "logo", "█  version ", `█  version (?P<version>\d[^\s\x1b]*)`,
 		lines{"(APIServer pid=9414) INFO 11-30 17:24:13 [api_utils.py:347]  ▄▄ ▄█ █     █     █ ▀▄▀ █  version 0.32.0"}, lines{"█  version unknown"}},
 	line{starting, launch, "version", "vLLM API server version ", `vLLM API server version (?P<version>\S+)`,
@@ -115,9 +115,9 @@ var vllmLines = known("vllm",
 		lines{"(APIServer pid=1) INFO 04-25 10:10:00 [loggers.py:257] Engine 000: Avg prompt throughput: 3.7 tokens/s, Avg generation throughput: 82.5 tokens/s, Running: 1 reqs, Waiting: 0 reqs, GPU KV cache usage: 0.1%, Prefix cache hit rate: 0.0%", "INFO 04-20 10:10:00 [loggers.py:87] Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: 12.1 tokens/s, Running: 1 reqs"},
 		lines{"(APIServer pid=1) INFO 04-25 10:10:00 [loggers.py:257] Engine 000: Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: 0.0 tokens/s, Running: 0 reqs"}},
 	line{serving, heartbeat, "no-throughput", "Avg generation throughput: 0.0 tokens/s", `Avg prompt throughput: 0\.0 tokens/s, Avg generation throughput: 0\.0 tokens/s, Running: 0`,
-		lines{"(APIServer pid=1) INFO 04-25 10:10:00 [loggers.py:257] Engine 000: Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: 0.0 tokens/s, Running: 0 reqs, Waiting: 0 reqs"}, lines{"Avg prompt throughput: 9.1 tokens/s, Avg generation throughput: 0.0 tokens/s, Running: 1 reqs"}},
+		lines{"(APIServer pid=1) INFO 04-25 10:10:00 [loggers.py:257] Engine 000: Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: 0.0 tokens/s, Running: 0 reqs, Waiting: 0 reqs, GPU KV cache usage: 0.1%, Prefix cache hit rate: 0.0%"}, lines{"Avg prompt throughput: 9.1 tokens/s, Avg generation throughput: 0.0 tokens/s, Running: 1 reqs"}},
 	line{serving, heartbeat, "no-token", "Avg generation throughput: 0.0 tokens/s", `Avg prompt throughput: 0\.0 tokens/s, Avg generation throughput: 0\.0 tokens/s, Running: (?P<done>[1-9]\d*)`,
-		lines{"(APIServer pid=1) INFO 04-25 10:10:00 [loggers.py:257] Engine 000: Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: 0.0 tokens/s, Running: 3 reqs, Waiting: 0 reqs"}, lines{"Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: 0.0 tokens/s, Running: 0 reqs"}},
+		lines{"(APIServer pid=1) INFO 04-25 10:10:00 [loggers.py:257] Engine 000: Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: 0.0 tokens/s, Running: 3 reqs, Waiting: 0 reqs, GPU KV cache usage: 0.1%, Prefix cache hit rate: 0.0%"}, lines{"Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: 0.0 tokens/s, Running: 0 reqs"}},
 	line{serving, mark, "late-compile", "This causes a latency spike", ``,
 		lines{"(Worker_TP0 pid=350) WARNING 08-17 10:00:00 [jit_monitor.py:90] Triton kernel JIT compilation during inference: fused_moe. This causes a latency spike; consider extending warmup to cover this shape/config."}, lines{"a latency spike was seen"}},
 	line{serving, stall, "rpc", " timed out.", `RPC call to \w+ timed out`,
@@ -171,4 +171,11 @@ var vllmLines = known("vllm",
 		lines{"(APIServer pid=1) INFO 04-25 11:00:00 [launcher.py:110] Shutdown initiated (timeout=0)"}, lines{"Shutdown initiated"}},
 	line{stopping, shutdown, "http", "hutting down FastAPI HTTP server", ``,
 		lines{"INFO 04-20 11:00:00 [launcher.py:82] Shutting down FastAPI HTTP server.", "(APIServer pid=9414) INFO 11-30 17:28:20 [launcher.py:304] [shutdown] API server: shutting down FastAPI HTTP server"}, lines{"FastAPI HTTP server"}},
-)
+), map[string]string{
+	"serving.throughput": vllmStats, "serving.no-throughput": vllmStats, "serving.no-token": vllmStats,
+})
+
+// vllmStats is the line of v1/metrics/loggers.py, and that of the first engine
+// (engine/metrics.py), which names swapped requests and calls waiting ones
+// pending.
+const vllmStats = `Avg prompt throughput: (?P<prompt_tokens_per_s>[\d.]+) tokens/s, Avg generation throughput: (?P<tokens_per_s>[\d.]+) tokens/s, Running: (?P<running>\d+) reqs(?:, Swapped: \d+ reqs)?(?:, (?:Pending|Waiting): (?P<waiting>\d+) reqs)?(?:, GPU KV cache usage: (?P<kv_percent>[\d.]+)%)?`

@@ -2,7 +2,6 @@ package facts
 
 import (
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -66,8 +65,9 @@ type Timeline struct {
 	// Ready is the server's own word; nil if it did not say it, or if it has
 	// said something since that takes it back.
 	Ready *Event
-	// Fatal is the first line that says that a part failed, after which the
-	// server never said it was ready; Stopping a line about an orderly end.
+	// Fatal is the first line that says that a part failed, after which neither
+	// the server said it was ready nor that part's rank went on; Stopping a line
+	// about an orderly end.
 	Fatal    *Event
 	Stopping *Event
 	// AddressInUse is the last line since the launch that says that the server
@@ -76,6 +76,8 @@ type Timeline struct {
 	// Percent is the last percentage of the current phase.
 	Percent *float64
 	events  []Event
+	// failures are the fatal lines so far that nothing has made harmless.
+	failures []*Event
 }
 
 // timelineOf puts the marks of the engine and of the libraries in order.
@@ -95,7 +97,7 @@ func timelineOf(s *evidence.Snapshot, e Engine) Timeline {
 			}
 		}
 	}
-	sort.SliceStable(t.events, func(i, j int) bool { return t.events[i].Hit.Line < t.events[j].Hit.Line })
+	t.events = inOrder(t.events)
 	t.Known = len(t.events) > 0
 	for i := range t.events {
 		t.take(&t.events[i])
@@ -118,9 +120,7 @@ func (t *Timeline) take(ev *Event) {
 		if strings.HasSuffix(ev.Mark.Signature, addressInUse) {
 			t.AddressInUse = ev
 		}
-		if t.Fatal == nil {
-			t.Fatal = ev
-		}
+		t.failures = append(t.failures, ev)
 		return
 	case evidence.KindStall:
 		t.LastLine = ev
@@ -130,12 +130,13 @@ func (t *Timeline) take(ev *Event) {
 		return
 	case evidence.KindReady:
 		// What failed before did not keep the server from becoming ready.
-		t.Ready, t.Fatal, t.Stopping = ev, nil, nil
+		t.Ready, t.failures, t.Stopping = ev, nil, nil
 	case evidence.KindActivity:
 		t.LastLine = ev
 		return
 	}
 	t.LastLine = ev
+	t.goesOn(ev)
 	t.span(ev)
 }
 
@@ -194,6 +195,9 @@ func (t *Timeline) closeOthers(ev *Event) {
 // settle finds the phase the server is in: the one of the rank that is furthest
 // behind, if ranks have ended a phase at different times.
 func (t *Timeline) settle() {
+	if len(t.failures) > 0 {
+		t.Fatal = t.failures[0]
+	}
 	if t.Ready != nil {
 		t.Current, t.Percent = evidence.PhaseReady, nil
 	}
